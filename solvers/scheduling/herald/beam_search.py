@@ -27,9 +27,9 @@ _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's p
 _WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000, 3000)
 _GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_PART, _NARROW = 0.2, 50  # of the time that is left, for one search; and the least width for its sake
+_PART, _NARROW = 0.1, 50  # of the time that is left, for one search; and the least width for its sake
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
-_AGAIN = 0.5  # part of searches that have the guide of the latest one that paid
+_AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
 _SLICE = 0.1  # seconds between looks at limits
@@ -101,7 +101,7 @@ class BeamSearch:
             draw = self._random.choice
             shape = Shape(draw(_WIDTHS), draw(_POOLS), draw(_GUIDES), draw(_AIMS))
             if self._random.random() < _AGAIN:
-                shape = shape._replace(guide=self._guide)
+                shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
             shape = shape._replace(width=self._affordable(search, shape, until))
         prices = self._prices[self._number % len(self._prices)]
         spreads = self._random.choice(_SPREADS)
