@@ -38,7 +38,7 @@ def _anneal() -> None:
     prices = (even_prices(problem),)
     annealing = ScheduleAnnealing(problem, feasible, seed=0)
     annealing.run(search, rounds=1)
-    BeamSearch(problem, feasible, 0, prices, annealing).find(search, prices[0], (), Shape(1, 1, 0.0, 2.0))
+    BeamSearch(problem, feasible, 0, prices, annealing).find(search, prices[0], (), Shape(1, 1, 0.0, 9.0))
     Dispatching(problem, feasible, 0, prices[0]).start(search)
 
 
