@@ -27,7 +27,7 @@ _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's p
 _WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000, 3000)
 _GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_PART, _NARROW = 0.1, 50  # of the time that is left, for one search; and the least width for its sake
+_PARTS, _NARROW = (0.05, 0.1, 0.2), 50  # of the time that is left, for one search; and the least width for it
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
@@ -117,7 +117,7 @@ class BeamSearch:
 
     def _affordable(self, search: ScheduleSearch, shape: Shape, until: float) -> int:
         """The width of a search that takes a part of the time that is left."""
-        seconds = _PART * Pace.seconds(search, until)
+        seconds = self._random.choice(_PARTS) * Pace.seconds(search, until)
         if not self._speed or seconds == math.inf:
             return shape.width
         width = int(self._speed * seconds / (shape.pools + _DEPTH * len(self._options)))
