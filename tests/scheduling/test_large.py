@@ -251,7 +251,7 @@ def test_parallel_half_planes_are_kept_once() -> None:
 
 @pytest.mark.parametrize("objective", [pytest.param("makespan", marks=pytest.mark.slow), "edp"])
 def test_both_methods_get_turns(objective: str) -> None:
-    """Dispatching, annealing and neighbourhoods share a thread, and leave a legal schedule."""
+    """Dispatching, beams, annealing and neighbourhoods share a thread, and leave a legal schedule."""
     search = begun(chains(4, 20), ScheduleObjective(objective), seconds=3)
     options = feasible_options(search.problem.instance)
     front = basic_bounds(search, options)
@@ -262,7 +262,7 @@ def test_both_methods_get_turns(objective: str) -> None:
         lp_prices(search.problem.instance, options, search.problem.objective, front),
     )
     before = search.key
-    for _ in range(4):
+    for _ in range(5):
         improver.turn(search)
     assert search.key is not None
     assert before is not None

@@ -21,6 +21,8 @@ _HOT, _COLD = 1.0, 0.03  # of the part of the makespan that a task takes, were a
 _STEPS, _MOST = 1000.0, 20_000.0  # per task, of the first round without a limit, and of any
 _ENOUGH = 3000.0  # per task; a round of fewer begins colder
 _GROWTH = 2.0
+_WARM, _FROZEN = 0.1, 0.02  # of the same, where a schedule is improved, not replaced
+_ENDLESS = 1e12  # steps
 _PARTS = (0.15, 1.0)  # of the time that is left, for a first round, and for one that has time enough
 _TRIAL = 200  # steps before the speed is known
 
@@ -97,6 +99,8 @@ class ScheduleAnnealing:
         self._prices = tuple(prices) or (even_prices(problem),)
         self._number = 0
         self._pace = Pace(seed)
+        self._polishing = Pace(seed, _ENDLESS)
+        self._polished = 0
         self._graph = task_graph(problem, options)
         self._energy = energies(options)
         self._count = np.array([len(own) for own in options], np.int64)
@@ -142,13 +146,43 @@ class ScheduleAnnealing:
         )
         steps = min(self._pace.steps, self._pace.speed * self._pace.part * seconds)
         hot = max(_HOT * min(1.0, steps / len(self._options) / _ENOUGH), 2 * _COLD)
+        slices = self._pace.slices(search, hot * unit, _COLD * unit, self._number, until)
+        self._offer_best(search, by_energy, lines, slices, source)
+        self._number += 1
+
+    def _offer_best(
+        self,
+        search: ScheduleSearch,
+        by_energy: bool,
+        lines: sequence_times_kernel.Sequences,
+        slices: Iterator[list_kernel.Cooling],
+        source: str,
+    ) -> None:
+        """Walk through slices, and offer whatever is the best of all."""
         best = math.inf
-        for cooling in self._pace.slices(search, hot * unit, _COLD * unit, self._number, until):
+        for cooling in slices:
             value, better = self.walk(by_energy, lines, cooling)
             if value < best:
                 best = value
                 search.confirm(self.schedule_of(better), source, origin=Origin.HEURISTIC)
-        self._number += 1
+
+    def polish(
+        self, search: ScheduleSearch, lines: sequence_times_kernel.Sequences, source: str, until: float
+    ) -> None:
+        """A cold walk, which keeps most of what the sequences are.
+
+        Parameters
+        ----------
+        search : is offered what is better
+        lines : to begin with; changed
+        source : by which the trace names this
+        until : when the walk ends, in seconds of the search
+        """
+        by_energy = search.problem.objective is ScheduleObjective.EDP
+        unit = len(self._problem.engines) / len(self._options)
+        slices = self._polishing.slices(search, _WARM * unit, _FROZEN * unit, self._polished, until)
+        self._offer_best(search, by_energy, lines, slices, source)
+        self._polished += 1
 
     def affords(self, search: ScheduleSearch, until: float = math.inf) -> bool:
         """Whether a walk through all the time that is left has steps enough."""

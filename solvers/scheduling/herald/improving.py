@@ -1,4 +1,4 @@
-"""Improving schedules on one thread by whichever method pays most: dispatching, annealing, neighbourhoods."""
+"""Improving schedules on one thread by what pays most: beams, dispatching, walks, neighbourhoods."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from collections.abc import Callable, Sequence
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 _SURE = ("dispatching", "annealing")  # turns before all time goes to a long walk, where there is enough
 _FIRST = (*_SURE, "windows")  # turns before gains decide
+_MANY = 2  # chains per engine, from which on beams take the place of the long walk
+_FIRST_OF_MANY = ("dispatching", "beam", "beam", *_FIRST[1:])
+_WALK = 0.15  # of the time that is left, for a walk beside beams
 _MEMORY = 0.7  # weight of the earlier gains in a mean
 _CURIOUS = 0.15  # part of the turns that a method which has paid less gets
 
@@ -42,11 +46,16 @@ class Improver:
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
         self._dispatching = Dispatching(problem, options, seed, prices[0])
+        self._beams = BeamSearch(problem, options, seed, prices, self.annealing)
+        self._many = self._beams.count >= _MANY * len(problem.engines)
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
-            "annealing": lambda search, until: self.annealing.round(search, until=until),
+            "annealing": self._walk,
+            "beam": lambda search, until: self._beams.round(search, until=until),
             "dispatching": lambda search, _: self._dispatching.round(search),
             "windows": lambda search, _: self.windows.round(search),
         }
+        if not self._many:
+            del self._rounds["beam"]
         self._gain = dict.fromkeys(self._rounds, 0.0)
         self._turns = 0
 
@@ -67,10 +76,18 @@ class Improver:
         self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
         self._turns += 1
 
+    def _walk(self, search: ScheduleSearch, until: float) -> None:
+        """A walk through all the time that is left, or through a part of it, beside beams."""
+        left = search.limits.remaining
+        if self._many and left is not None:
+            until = min(until, search.limits.elapsed + _WALK * left)
+        self.annealing.round(search, until=until)
+
     def _next(self, search: ScheduleSearch, until: float) -> str:
-        if self._turns >= len(_SURE) and self.annealing.affords(search, until):
+        if not self._many and self._turns >= len(_SURE) and self.annealing.affords(search, until):
             return "annealing"
-        if self._turns < len(_FIRST):
-            return _FIRST[self._turns]
+        turns = _FIRST_OF_MANY if self._many else _FIRST
+        if self._turns < len(turns):
+            return turns[self._turns]
         first, *behind = sorted(self._gain, key=lambda name: -self._gain[name])
         return self._random.choice(behind) if self._random.random() < _CURIOUS else first

@@ -16,12 +16,15 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.herald import (
+    beam_kernel,
+    beam_pool_kernel,
     dispatch_kernel,
     list_kernel,
     sequence_kernel,
     sequence_times_kernel,
 )
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Shape
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import even_prices
 
@@ -32,13 +35,20 @@ def _anneal() -> None:
     problem = SchedulingProblem("compiling", ("a", "b"), tasks, ())
     search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), Limits())
     feasible = feasible_options(problem)
-    ScheduleAnnealing(problem, feasible, seed=0).run(search, rounds=1)
-    Dispatching(problem, feasible, 0, even_prices(problem)).start(search)
+    prices = (even_prices(problem),)
+    annealing = ScheduleAnnealing(problem, feasible, seed=0)
+    annealing.run(search, rounds=1)
+    BeamSearch(problem, feasible, 0, prices, annealing).find(search, prices[0], (), Shape(1, 1, 0.0, 9.0))
+    Dispatching(problem, feasible, 0, prices[0]).start(search)
 
 
 SCHEDULES: Final = Kernels(
     (__name__, "SCHEDULES"),
     (
+        beam_kernel.advance,
+        beam_kernel.begin,
+        beam_pool_kernel.room,
+        beam_kernel.taken,
         dispatch_kernel.anneal_rule,
         dispatch_kernel.dispatch,
         dispatch_kernel.room,

@@ -1,0 +1,262 @@
+"""Schedules by beam searches over what engines take next, each improved by a short cold walk.
+
+Runs of networks are chains that compete for engines.  How far each of them is says nearly all about what a
+schedule can still become, so that thousands of partial schedules with the same time behind them can be
+compared, by what they have lost: cycles idle, and tasks on engines that are not the cheapest.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
+from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
+from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing, task_graph
+from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
+
+_SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
+_WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000, 3000)
+_GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
+_AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
+_PARTS, _NARROW = (0.05, 0.1, 0.2), 50  # of the time that is left, for one search; and the least width for it
+_DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
+_AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
+_STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
+_NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
+_SLICE = 0.1  # seconds between looks at limits
+_TRIAL = 2000  # expansions before the speed is known
+_BELOW = 1e-6  # relative, by which a schedule is to cost less
+
+
+class Shape(NamedTuple):
+    """How a search is made.
+
+    Parameters
+    ----------
+    width, pools : states of a pool, and pools over the horizon
+    guide : what long chains count, as a part of the horizon
+    aim : the gap that is looked for, over that of the incumbent
+    """
+
+    width: int
+    pools: int
+    guide: float
+    aim: float
+
+
+_FIRST = (Shape(100, 1000, 0.003, 1.0), Shape(100, 600, 0.01, 1.0))  # of the first searches
+
+
+class BeamSearch:
+    """One beam search after the other, of widths, guides and aims drawn at random.
+
+    Parameters
+    ----------
+    options : of every task
+    prices : what engines and energy are worth, taken in turn
+    annealing : what improves their schedules
+    """
+
+    def __init__(
+        self,
+        problem: SchedulingProblem,
+        options: Sequence[tuple[Option, ...]],
+        seed: int,
+        prices: Sequence[Prices],
+        annealing: ScheduleAnnealing,
+    ) -> None:
+        self._problem, self._options = problem, options
+        self._prices, self._annealing = tuple(prices), annealing
+        self._random = random.Random(seed)
+        self._number = 0
+        self._guide = _FIRST[0].guide
+        self._speed = 0.0  # expansions per second
+        self._graph = task_graph(problem, options)
+        self._chains = chains_of(problem, options)
+        self.count = len(self._chains.first) - 1
+        """Chains of tasks."""
+
+    def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
+        """One search, and a walk of as much time from what it finds.
+
+        Parameters
+        ----------
+        search : is offered what is better
+        source : by which its trace names this
+        until : when the round ends at the latest, in seconds of the search
+        """
+        begun = search.limits.elapsed
+        if self._number < len(_FIRST):
+            shape = _FIRST[self._number]
+        else:
+            draw = self._random.choice
+            shape = Shape(draw(_WIDTHS), draw(_POOLS), draw(_GUIDES), draw(_AIMS))
+            if self._random.random() < _AGAIN:
+                shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
+            shape = shape._replace(width=self._affordable(search, shape, until))
+        prices = self._prices[self._number % len(self._prices)]
+        spreads = self._random.choice(_SPREADS)
+        self._number += 1
+        lines = self.find(search, prices, spreads, shape, until)
+        if lines is not None and not search.done:
+            before = search.key
+            search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
+            end = min(until, 2 * search.limits.elapsed - begun)
+            self._annealing.polish(search, lines, source, end)
+            if search.key != before:
+                self._guide = shape.guide
+
+    def _affordable(self, search: ScheduleSearch, shape: Shape, until: float) -> int:
+        """The width of a search that takes a part of the time that is left."""
+        seconds = self._random.choice(_PARTS) * Pace.seconds(search, until)
+        if not self._speed or seconds == math.inf:
+            return shape.width
+        width = int(self._speed * seconds / (shape.pools + _DEPTH * len(self._options)))
+        return max(min(shape.width, _NARROW), min(shape.width, width))
+
+    def find(
+        self,
+        search: ScheduleSearch,
+        prices: Prices,
+        spreads: Sequence[float],
+        shape: Shape,
+        until: float = math.inf,
+    ) -> Sequences | None:
+        """The sequences of a schedule whose gap is below a part of the incumbent's; none if none is found.
+
+        Parameters
+        ----------
+        search : whose incumbent counts, and whose limits
+        prices : what engines and energy are worth
+        spreads : relative changes of an engine's price
+        shape : how it is made
+        until : when the search ends at the latest, in seconds of the search
+        """
+        width, pools, guide, aimed = shape
+        worth = worth_of(self._options, price_sets(prices, spreads), prices.energy)
+        assert search.evaluation is not None
+        own = search.evaluation.makespan + prices.energy * float(search.evaluation.energy)
+        least = float(worth.least.sum(1).max())
+        cost = (least + aimed * (own - least)) * (1 - _BELOW)
+        horizon = math.ceil(cost - float(worth.spent.min(1).sum())) + 1
+        if horizon <= 1:
+            return None
+        tasks, engines = len(self._options), len(self._problem.engines)
+        aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon)
+        fields = 2 + 2 * engines + 2 * self.count
+        states = max(2 * width, min(_STATES * width, _FIELDS // fields))
+        nodes = min(_NODES, _NOTED * width * (pools + 2 * tasks))
+        beam = beam_pool_kernel.room(states, width, pools, fields, len(worth.price), nodes)
+        beam_kernel.begin(self._chains, worth, aim, beam)
+        while not search.done and search.limits.elapsed < until:
+            begun = search.limits.elapsed
+            wanted = int(max(_TRIAL, self._speed * _SLICE))
+            expanded = beam_kernel.advance(self._graph, self._chains, worth, aim, beam, wanted)
+            if expanded == 0:
+                break
+            self._speed = expanded / max(1e-6, search.limits.elapsed - begun)
+        if beam.best[1] < 0:
+            return None
+        most = worth.spent.shape[1]
+        row = np.zeros(tasks, np.int64)
+        beam_kernel.taken(beam, tasks * most, row)
+        return self._lines(row[::-1], most)
+
+    def _lines(self, entries: Int64s, most: int) -> Sequences:
+        """The sequences of tasks and options in the order in which they were taken."""
+        tasks, engines = len(self._options), len(self._problem.engines)
+        lines = Sequences(
+            np.zeros(tasks, np.int64),
+            np.zeros((engines, tasks), np.int64),
+            np.zeros(engines, np.int64),
+            np.zeros(tasks, np.int64),
+        )
+        for task, option in (divmod(int(entry), most) for entry in entries):
+            engine = self._options[task][option].engine
+            lines.choice[task] = option
+            lines.place[task] = lines.held[engine]
+            lines.line[engine, lines.held[engine]] = task
+            lines.held[engine] += 1
+        return lines
+
+
+def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> beam_pool_kernel.Chains:
+    """Runs as chains, one task after the other; runs that read each other's results are one chain.
+
+    A run whose layers fork loses what could run at once; walks from its schedules are not bound to that.
+    """
+    root = list(range(len(options)))
+
+    def found(task: int) -> int:
+        while root[task] != task:
+            root[task] = root[root[task]]
+            task = root[task]
+        return task
+
+    runs = [tuple(tasks) for tasks in problem.instances.values()]
+    for first, second in (*problem.edges, *((run[0], task) for run in runs for task in run)):
+        root[found(second)] = found(first)
+    members: dict[int, list[int]] = {}
+    for task in problem.order:
+        members.setdefault(found(task), []).append(task)
+    draw = random.Random(0)
+    marks: dict[object, list[int]] = {}
+    starts, row, left, mark = [0], list[int](), list[int](), list[int]()
+    for tasks in members.values():
+        alike = tuple(options[task] for task in tasks)
+        marks.setdefault(alike, [draw.getrandbits(40) for _ in range(len(tasks) + 1)])
+        rest = [0]
+        for task in reversed(tasks):
+            rest.append(rest[-1] + min(option.cycles for option in options[task]))
+        row += [*tasks, -1]
+        left += reversed(rest)
+        mark += marks[alike]
+        starts.append(len(row))
+    counts = [len(own) for own in options]
+    return beam_pool_kernel.Chains(*(np.array(part, np.int64) for part in (starts, row, left, mark, counts)))
+
+
+def price_sets(prices: Prices, spreads: Sequence[float]) -> Floats:
+    """Prices of engines, shape (prices, engines): those given, and with one engine dearer or cheaper.
+
+    Whatever the prices, tasks at their cheapest options bound the cost; several of them keep the rest of a
+    schedule from being work for one engine alone.
+    """
+    own = np.array(prices.engines)
+    rows = [own]
+    for spread in spreads:
+        for engine in range(len(own)):
+            for factor in (1 + spread, 1 / (1 + spread)):
+                row = own.copy()
+                row[engine] *= factor
+                rows.append(row / row.sum())
+    return np.array(rows)
+
+
+def worth_of(options: Sequence[tuple[Option, ...]], rows: Floats, energy: float) -> beam_pool_kernel.Worth:
+    """What tasks and options cost by each row of prices, in cycles.
+
+    Parameters
+    ----------
+    options : of every task
+    rows : shape (prices, engines)
+    energy : what a pJ is worth
+    """
+    most = max(len(own) for own in options)
+    spent = np.full((len(options), most), np.inf)
+    least = np.zeros((len(rows), len(options)))
+    for task, own in enumerate(options):
+        spent[task, : len(own)] = [energy * float(option.energy) for option in own]
+        engines = [option.engine for option in own]
+        cycles = np.array([option.cycles for option in own])
+        least[:, task] = (rows[:, engines] * cycles + spent[task, : len(own)]).min(1)
+    return beam_pool_kernel.Worth(rows, least, spent)

@@ -1,0 +1,143 @@
+"""Beam searches over what engines take next, against plain enumeration."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from effort import effort
+from graphs import optimum_by_orders, problem_of, small_problems
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
+from tilewright.formulation.scheduling.herald.problem import (
+    Option,
+    ScheduleObjective,
+    SchedulingProblem,
+    Task,
+    feasible_options,
+)
+from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
+from tilewright.heuristics.scheduling.herald.scheduler import greedy
+from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Shape, chains_of
+from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+
+TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
+SHAPE = Shape(20, 60, 0.0, 1.0)
+
+
+def begun(problem: SchedulingProblem, objective: ScheduleObjective) -> ScheduleSearch:
+    """A search that knows the greedy schedule."""
+    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=60, threads=1))
+    search.confirm(greedy(problem, "cycles"), "greedy")
+    return search
+
+
+def beams_of(problem: SchedulingProblem, prices: Prices, seed: int = 0) -> BeamSearch:
+    options = feasible_options(problem)
+    annealing = ScheduleAnnealing(problem, options, seed, [prices])
+    return BeamSearch(problem, options, seed, [prices], annealing)
+
+
+def unlike_chains(runs: int, layers: int, seed: int) -> SchedulingProblem:
+    """Runs of unlike networks, each layer much faster on one of two engines."""
+    draw = random.Random(seed)
+    networks: list[list[tuple[Option, ...]]] = []
+    for _ in range(runs):
+        own: list[tuple[Option, ...]] = []
+        for _ in range(layers):
+            size, factor = draw.randint(10, 40), draw.choice((0.3, 1.0, 3.0))
+            first, second = size, max(1, int(size * factor))
+            own.append((Option(0, first, Fraction(1)), Option(1, second, Fraction(1))))
+        networks.append(own)
+    return problem_of(networks)
+
+
+@settings(max_examples=effort(40), deadline=None)
+@given(
+    small_problems(most=6, fetch_memory=True),
+    TIMED,
+    st.sampled_from([(), (0.15, 0.4)]),
+    st.sampled_from([SHAPE, Shape(3, 5, 0.03, 2.0), Shape(1, 1, 0.0, 3.0)]),
+)
+def test_what_beams_find_is_legal(
+    problem: SchedulingProblem, objective: ScheduleObjective, spreads: tuple[float, ...], shape: Shape
+) -> None:
+    """Every task is placed once, by the rules, and nothing is below plain enumeration."""
+    search = begun(problem, objective)
+    energy = 0.5 if objective is ScheduleObjective.EDP else 0.0
+    prices = Prices(even_prices(problem).engines, energy)
+    beams = beams_of(problem, prices)
+    lines = beams.find(search, prices, spreads, shape)
+    if lines is None:
+        return
+    schedule = ScheduleAnnealing(problem, feasible_options(problem), 0).schedule_of(lines)
+    assert sorted(placement.task for placement in schedule.placements) == [*range(len(problem.tasks))]
+    evaluation = evaluate_schedule(problem, schedule)
+    assert not evaluation.violations
+    assert objective.of(evaluation.makespan, evaluation.energy) >= optimum_by_orders(problem, objective)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_beams_find_the_optimum_of_small_problems(seed: int) -> None:
+    """With room for all partial schedules, searches that each look for less end at the optimum."""
+    problem = unlike_chains(3, 2, seed)
+    search = begun(problem, ScheduleObjective.MAKESPAN)
+    optimum = optimum_by_orders(problem, ScheduleObjective.MAKESPAN)
+    assert search.key is not None
+    assert search.key > optimum
+    prices = even_prices(problem)
+    beams = beams_of(problem, prices)
+    annealing = ScheduleAnnealing(problem, feasible_options(problem), 0)
+    while (lines := beams.find(search, prices, (), Shape(200, 1000, 0.0, 1.0))) is not None:
+        before = search.key
+        search.confirm(annealing.schedule_of(lines), "beam")
+        assert search.key < before
+    assert search.key == optimum
+
+
+def test_beams_beat_greedy_schedules_where_runs_compete() -> None:
+    """Of eight unlike runs a narrow search leaves little of the greedy schedule's distance to the loads."""
+    problem = unlike_chains(8, 12, 4)
+    search = begun(problem, ScheduleObjective.MAKESPAN)
+    prices = even_prices(problem)
+    least = sum(min(prices.of(option) for option in task.options) for task in problem.tasks)
+    assert search.key is not None
+    distance = float(search.key) - least
+    found = [beams_of(problem, prices).find(search, prices, (), Shape(50, 300, 0.003, 1.0)) for _ in range(2)]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[0].line.tolist() == found[1].line.tolist()
+    search.confirm(ScheduleAnnealing(problem, feasible_options(problem), 0).schedule_of(found[0]), "beam")
+    assert least <= search.key < least + distance / 5
+
+
+def test_runs_that_read_each_other_are_one_chain() -> None:
+    """An edge between runs puts their tasks into one chain; equal chains have equal marks."""
+    own = (Option(0, 4, Fraction(1)), Option(0, 4, Fraction(1)))
+    names = ("first", "second", "third", "fourth")
+    tasks = tuple(Task(name, "net", f"l{layer}", own) for name in names for layer in range(2))
+    edges = tuple((2 * run, 2 * run + 1) for run in range(4))
+    apart = SchedulingProblem("apart", ("a", "b"), tasks, edges)
+    chains = chains_of(apart, feasible_options(apart))
+    assert chains.task.tolist() == [0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1]
+    assert chains.left.tolist() == [8, 4, 0] * 4
+    assert len({tuple(row) for row in chains.mark.reshape(4, 3)}) == 1
+    tied = SchedulingProblem("tied", ("a", "b"), tasks, (*edges, (7, 0)))
+    chains = chains_of(tied, feasible_options(tied))
+    assert sorted(tuple(part) for part in _parts(chains.task.tolist())) == [(2, 3), (4, 5), (6, 7, 0, 1)]
+
+
+def _parts(row: list[int]) -> list[list[int]]:
+    """A row cut at its entries of -1."""
+    parts: list[list[int]] = [[]]
+    for task in row:
+        if task < 0:
+            parts.append([])
+        else:
+            parts[-1].append(task)
+    return parts[:-1]
