@@ -264,7 +264,7 @@ def test_no_changed_claim_passes(call: Call, kind: str) -> None:
 def test_no_changed_claim_of_a_contest_passes(call: Call) -> None:
     """The same with plans in a store: figures, statuses, budgets, seconds and texts of every run."""
     quick = effort(1) == 1
-    assert passing(contest(("ls", "exact")) if quick else contest(), every=not quick) == []
+    assert passing(contest(("exact", "atomic[moves=5]")) if quick else contest(), every=not quick) == []
 
 
 def test_the_head_is_that_of_a_known_network(call: Call) -> None:

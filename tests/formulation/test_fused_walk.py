@@ -88,7 +88,7 @@ def homes(branch: Branch, depth: int = 0) -> list[tuple[str, int]]:
 LEAST = {
     "shared reduction": 0.33,
     "different depths": 0.33,
-    "second reader": 0.1,
+    "second reader": 0.08,
     "stride": 0.1,
     "padding": 0.1,
     "ragged": 0.1,

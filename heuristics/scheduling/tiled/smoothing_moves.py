@@ -216,7 +216,13 @@ def suspects_of(of: Setting, step: int, far: int, found: Int64s) -> Any:  # prag
 
 @compiled
 def passes(net: Network, casts: Casts, g: int, link: int) -> Any:  # pragma: no cover
-    """Whether a multicast passes a link (-1: DRAM, -2: none)."""
+    """Whether a multicast passes a link.
+
+    Parameters
+    ----------
+    net, casts, g : the machine, all multicasts, and the number of one
+    link : -1 is DRAM, -2 none
+    """
     if link < 0:
         return link == -1 and casts.source[g] >= net.engines
     for q in range(casts.starts[g], casts.starts[g + 1]):

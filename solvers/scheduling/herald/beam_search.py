@@ -194,20 +194,20 @@ def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]])
 
     A run whose layers fork loses what could run at once; walks from its schedules are not bound to that.
     """
-    root = list(range(len(options)))
+    above = list(range(len(options)))
 
-    def found(task: int) -> int:
-        while root[task] != task:
-            root[task] = root[root[task]]
-            task = root[task]
+    def root_of(task: int) -> int:
+        while above[task] != task:
+            above[task] = above[above[task]]
+            task = above[task]
         return task
 
     runs = [tuple(tasks) for tasks in problem.instances.values()]
     for first, second in (*problem.edges, *((run[0], task) for run in runs for task in run)):
-        root[found(second)] = found(first)
+        above[root_of(second)] = root_of(first)
     members: dict[int, list[int]] = {}
     for task in problem.order:
-        members.setdefault(found(task), []).append(task)
+        members.setdefault(root_of(task), []).append(task)
     draw = random.Random(0)
     marks: dict[object, list[int]] = {}
     starts, row, left, mark = [0], list[int](), list[int](), list[int]()
