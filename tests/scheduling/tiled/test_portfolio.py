@@ -12,6 +12,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
+from tilewright.heuristics.scheduling.tiled.layouts.method import price_of
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
 from tilewright.solvers.scheduling.tiled import auto
@@ -93,3 +95,12 @@ def test_yields_are_seconds_of_the_clock_of_the_search() -> None:
     spent = [way.spent for way in near.yields.values()]
     assert sum(spent) >= 4
     assert all(seconds == int(seconds) for seconds in spent)
+
+
+def test_copies_count_where_only_cycles_do() -> None:
+    """Layouts for a makespan weigh energy: a cycle is worth more than a mean one's, and less than any copies."""
+    search = search_on("makespan", Limits())
+    LayerSequential(room=0.5).offer(search, "test")
+    assert search.evaluation is not None
+    mean = search.evaluation.energy.total / search.evaluation.cycles
+    assert 1 < price_of(search) / mean < 50

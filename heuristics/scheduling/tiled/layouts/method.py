@@ -22,8 +22,9 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 TRIED = (1.0, 2.0, 1.4, 2.8, 0.7)
 """Multiples of the price of a cycle for which layouts are chosen."""
 
-DEAR = 1e3
-"""What a cycle is worth, as a multiple of the mean energy of one, where energy does not count."""
+DEAR = 5.0
+"""What a cycle is worth, as a multiple of the mean energy of one, where energy does not count: copies and
+hops still do, for they fill links in ways that the estimated cycles leave out."""
 
 
 PATIENCE = 24
@@ -136,7 +137,7 @@ def started(
 
 
 def price_of(search: TiledSearch) -> float:
-    """pJ that a cycle is worth in the best plan; more than any copies where energy does not count."""
+    """pJ that a cycle is worth in the best plan; some energies of a mean cycle where energy does not count."""
     price = cycle_price(search)
     if price < inf or search.evaluation is None:
         return price
