@@ -98,7 +98,7 @@ def test_yields_are_seconds_of_the_clock_of_the_search() -> None:
 
 
 def test_copies_count_where_only_cycles_do() -> None:
-    """Layouts for a makespan weigh energy: a cycle is worth more than a mean one's, and less than any copies."""
+    """For a makespan layouts weigh energy: a cycle is worth more than a mean one, less than all copies."""
     search = search_on("makespan", Limits())
     LayerSequential(room=0.5).offer(search, "test")
     assert search.evaluation is not None

@@ -137,7 +137,7 @@ def started(
 
 
 def price_of(search: TiledSearch) -> float:
-    """pJ that a cycle is worth in the best plan; some energies of a mean cycle where energy does not count."""
+    """pJ that a cycle is worth in the best plan; a few mean energies of one where energy does not count."""
     price = cycle_price(search)
     if price < inf or search.evaluation is None:
         return price
