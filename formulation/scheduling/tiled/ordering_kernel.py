@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.formulation.scheduling.tiled.counting_sort import counting_sort
 from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 
@@ -41,18 +42,10 @@ def transfer_order(
     of_block = of_source + _bits(np.int64(blocks))
     if of_block + _bits(np.int64(longest)) > 62:
         return np.empty(0, dtype=np.int64)
-    starts = np.zeros(steps + 1, dtype=np.int64)
-    for i in range(count):
-        starts[first[i] + 1] += 1
+    starts, order = counting_sort(first, np.arange(count), steps)
     most = np.int64(0)
     for step in range(steps):
-        most = max(most, starts[step + 1])
-        starts[step + 1] += starts[step]
-    at = starts[:-1].copy()
-    order = np.empty(count, dtype=np.int64)
-    for i in range(count):
-        order[at[first[i]]] = i
-        at[first[i]] += 1
+        most = max(most, starts[step + 1] - starts[step])
     keys = np.empty(most, dtype=np.int64)
     kept = np.empty(most, dtype=np.int64)
     for step in range(steps):
@@ -82,22 +75,13 @@ def residency_order(block: Int32s, engine: Int32s, start: Int32s) -> Any:  # pra
     for i in range(count):
         blocks = max(blocks, block[i] + 1)
         steps = max(steps, start[i] + 1)
-    starts = np.zeros(blocks + 1, dtype=np.int64)
-    for i in range(count):
-        starts[block[i] + 1] += 1
+    starts, order = counting_sort(block, np.arange(count), blocks)
     most = np.int64(0)
     for b in range(blocks):
-        most = max(most, starts[b + 1])
-        starts[b + 1] += starts[b]
-    at = starts[:-1].copy()
-    order = np.empty(count, dtype=np.int64)
-    # residencies by block, each with what sorts those of a block
+        most = max(most, starts[b + 1] - starts[b])
     keys = np.empty(count, dtype=np.int64)
-    for i in range(count):
-        place = at[block[i]]
-        order[place] = i
-        keys[place] = np.int64(engine[i]) * steps + start[i]
-        at[block[i]] += 1
+    for k in range(count):
+        keys[k] = np.int64(engine[order[k]]) * steps + start[order[k]]
     kept = np.empty(most, dtype=np.int64)
     for b in range(blocks):
         low, high = starts[b], starts[b + 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -101,17 +101,15 @@ class ScheduleAnnealing:
         self._pace = Pace(seed)
         self._polishing = Pace(seed, _ENDLESS)
         self._polished = 0
-        self._graph = task_graph(problem, options)
+        self.graph = task_graph(problem, options)
+        """Tasks and options as arrays."""
         self._energy = energies(options)
         self._count = np.array([len(own) for own in options], np.int64)
 
     def decode(self, choice: Sequence[int], priority: Sequence[float]) -> Schedule:
         """The list schedule of options and priorities."""
         starts = list_kernel.list_schedule(
-            self._graph,
-            np.array(choice, np.int64),
-            np.array(priority, np.float64),
-            len(self._problem.engines),
+            self.graph, np.array(choice, np.int64), np.array(priority, np.float64), len(self._problem.engines)
         )
         return self._schedule(starts, choice)
 
@@ -196,9 +194,9 @@ class ScheduleAnnealing:
         prices = self._prices[self._number % len(self._prices)]
         per_cycle = np.array(prices.engines, np.float64)
         work = sequence_kernel.Work(
-            self._graph.cycles * per_cycle[self._graph.engine], self._energy, self._count
+            self.graph.cycles * per_cycle[self.graph.engine], self._energy, self._count
         )
-        return sequence_kernel.anneal_sequences(self._graph, work, by_energy, lines, cooling)
+        return sequence_kernel.anneal_sequences(self.graph, work, by_energy, lines, cooling)
 
     def cheapest(self) -> Schedule:
         """Every task where it costs least by the prices, the longest chains first."""
@@ -209,6 +207,11 @@ class ScheduleAnnealing:
 
     def lines_of(self, schedule: Schedule) -> sequence_times_kernel.Sequences:
         """The sequences of a schedule."""
+        placed = sorted(schedule.placements, key=lambda placement: placement.start)
+        return self.lines_in_turn((own.task, self._options[own.task].index(own.option)) for own in placed)
+
+    def lines_in_turn(self, taken: Iterable[tuple[int, int]]) -> sequence_times_kernel.Sequences:
+        """The sequences of tasks and the indices of their options, in the order in which they begin."""
         tasks, engines = len(self._options), len(self._problem.engines)
         lines = sequence_times_kernel.Sequences(
             np.zeros(tasks, np.int64),
@@ -216,9 +219,9 @@ class ScheduleAnnealing:
             np.zeros(engines, np.int64),
             np.zeros(tasks, np.int64),
         )
-        for placement in sorted(schedule.placements, key=lambda placement: placement.start):
-            task, engine = placement.task, placement.option.engine
-            lines.choice[task] = self._options[task].index(placement.option)
+        for task, option in taken:
+            engine = self._options[task][option].engine
+            lines.choice[task] = option
             lines.place[task] = lines.held[engine]
             lines.line[engine, lines.held[engine]] = task
             lines.held[engine] += 1
@@ -226,7 +229,7 @@ class ScheduleAnnealing:
 
     def schedule_of(self, lines: sequence_times_kernel.Sequences) -> Schedule:
         """Every task as early as its sequence allows."""
-        return self._schedule(sequence_times_kernel.times_of(self._graph, lines).head, lines.choice.tolist())
+        return self._schedule(sequence_times_kernel.times_of(self.graph, lines).head, lines.choice.tolist())
 
     def _schedule(self, starts: Int64s, choice: Sequence[int]) -> Schedule:
         """The schedule of starts and options; the evaluator's shared memory may delay what kernels do not."""

@@ -17,9 +17,9 @@ import numpy as np
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
-from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing, task_graph
+from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
@@ -80,7 +80,6 @@ class BeamSearch:
         self._number = 0
         self._guide = _FIRST[0].guide
         self._speed = 0.0  # expansions per second
-        self._graph = task_graph(problem, options)
         self._chains = chains_of(problem, options)
         self.count = len(self._chains.first) - 1
         """Chains of tasks."""
@@ -160,7 +159,7 @@ class BeamSearch:
         while not search.done and search.limits.elapsed < until:
             begun = search.limits.elapsed
             wanted = int(max(_TRIAL, self._speed * _SLICE))
-            expanded = beam_kernel.advance(self._graph, self._chains, worth, aim, beam, wanted)
+            expanded = beam_kernel.advance(self._annealing.graph, self._chains, worth, aim, beam, wanted)
             if expanded == 0:
                 break
             self._speed = expanded / max(1e-6, search.limits.elapsed - begun)
@@ -169,24 +168,7 @@ class BeamSearch:
         most = worth.spent.shape[1]
         row = np.zeros(tasks, np.int64)
         beam_kernel.taken(beam, tasks * most, row)
-        return self._lines(row[::-1], most)
-
-    def _lines(self, entries: Int64s, most: int) -> Sequences:
-        """The sequences of tasks and options in the order in which they were taken."""
-        tasks, engines = len(self._options), len(self._problem.engines)
-        lines = Sequences(
-            np.zeros(tasks, np.int64),
-            np.zeros((engines, tasks), np.int64),
-            np.zeros(engines, np.int64),
-            np.zeros(tasks, np.int64),
-        )
-        for task, option in (divmod(int(entry), most) for entry in entries):
-            engine = self._options[task][option].engine
-            lines.choice[task] = option
-            lines.place[task] = lines.held[engine]
-            lines.line[engine, lines.held[engine]] = task
-            lines.held[engine] += 1
-        return lines
+        return self._annealing.lines_in_turn(divmod(int(entry), most) for entry in row[::-1])
 
 
 def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> beam_pool_kernel.Chains:

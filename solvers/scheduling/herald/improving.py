@@ -46,16 +46,15 @@ class Improver:
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
         self._dispatching = Dispatching(problem, options, seed, prices[0])
-        self._beams = BeamSearch(problem, options, seed, prices, self.annealing)
-        self._many = self._beams.count >= _MANY * len(problem.engines)
+        beams = BeamSearch(problem, options, seed, prices, self.annealing)
+        self._many = beams.count >= _MANY * len(problem.engines)
+        beam = {"beam": lambda search, until: beams.round(search, until=until)} if self._many else {}
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
             "annealing": self._walk,
-            "beam": lambda search, until: self._beams.round(search, until=until),
+            **beam,
             "dispatching": lambda search, _: self._dispatching.round(search),
             "windows": lambda search, _: self.windows.round(search),
         }
-        if not self._many:
-            del self._rounds["beam"]
         self._gain = dict.fromkeys(self._rounds, 0.0)
         self._turns = 0
 
