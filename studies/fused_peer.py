@@ -71,14 +71,14 @@ class Case:
         engine = self.engine
         return price(read_fused(self.row["mapping"], self.network, engine, where), engine, self.nodes)
 
-    def differing(self, found: Price) -> list[str]:
+    def differing(self, price: Price) -> list[str]:
         """Counts and latencies that are not AccelForge's."""
         theirs: dict[tuple[str, str, str], list[int]] = {}
         for text, bits in self.row["actions_bits_by_einsum_component_tensor_action"].items():
             einsum, component, tensor, action = literal_eval(text)
             if action != "compute":
                 theirs.setdefault((einsum, component, tensor), [0, 0])[action == "write"] += round(bits)
-        ours = {key: [self.bits * number for number in counts] for key, counts in found.counts.items()}
+        ours = {key: [self.bits * number for number in counts] for key, counts in price.counts.items()}
         wrong = [
             " ".join(key)
             for key in theirs.keys() | ours.keys()
@@ -86,13 +86,13 @@ class Case:
         ]
         for text, seconds in self.row.get("latency_s_by_einsum_component", {}).items():
             einsum, component = literal_eval(text)
-            if not close(found.latencies[einsum, component], Fraction(seconds)):
+            if not close(price.latencies[einsum, component], Fraction(seconds)):
                 wrong.append(f"{einsum} {component} latency")
         return sorted(wrong)
 
-    def value(self, found: Price) -> Fraction:
+    def value(self, price: Price) -> Fraction:
         """What the case minimises."""
-        return found.energy if self.objective.lower() == "energy" else found.energy * found.seconds
+        return price.energy if self.objective.lower() == "energy" else price.energy * price.seconds
 
     def searched(self, seconds: float) -> FusionAnswer:
         """The best answer here, fused or not as the case is."""
@@ -173,13 +173,13 @@ def study(data: dict[str, Any], names: Sequence[str], seconds: float | None) -> 
     for case in cases_of(data):
         if names and case.name not in names:
             continue
-        found = case.priced()
-        wrong = case.differing(found)
+        counted = case.priced()
+        wrong = case.differing(counted)
         counts = "equal" if not wrong else f"{len(wrong)} differ: {wrong[0]}"
-        if found.violations:
-            counts += f"; {found.violations[0]}"
+        if counted.violations:
+            counts += f"; {counted.violations[0]}"
         cells = [f"{case.name} {case.kind}", case.objective, counts, f"{case.row['value']:.6e}"]
-        cells.append(f"{float(case.value(found)):.6e}")
+        cells.append(f"{float(case.value(counted)):.6e}")
         if seconds is not None:
             begun = time.process_time()
             answer = case.searched(seconds)

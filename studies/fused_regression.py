@@ -147,12 +147,12 @@ def best(case: Regression, seconds: float) -> tuple[Fraction, Fraction]:
     seconds : of the processor, for each search
     """
     answer = case.searched(seconds, "energy")
-    found, bound = case.priced(answer), case.bound(answer)
-    value = case.value(found.energy, found.seconds)
-    if case.is_product and found.seconds > case.least_seconds():
+    counted, bound = case.priced(answer), case.bound(answer)
+    value = case.value(counted.energy, counted.seconds)
+    if case.is_product and counted.seconds > case.least_seconds():
         for objective in PRODUCTS:
-            found = case.priced(case.searched(seconds, objective))
-            value = min(value, case.value(found.energy, found.seconds))
+            counted = case.priced(case.searched(seconds, objective))
+            value = min(value, case.value(counted.energy, counted.seconds))
     return value, bound
 
 

@@ -52,9 +52,9 @@ def filled(row: RowAsked) -> RowFilled:
     groups = (attention(head), attention(head, (1,)), attention(head, (1,), online=True))
     alone = Fraction(0)
     for _, operator in groups[0].layers:
-        found = solve(layer_problem(operator, engine, energy, "hierarchy", (), "perfect"))
-        assert found.evaluation is not None
-        alone += found.evaluation.energy
+        result = solve(layer_problem(operator, engine, energy, "hierarchy", (), "perfect"))
+        assert result.evaluation is not None
+        alone += result.evaluation.energy
     cells = [f"{float(alone) / 1e6:.1f}"]
     for group in groups:
         limits = Limits(row.seconds, threads=1, clock=time.process_time, started=time.process_time())

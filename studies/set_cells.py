@@ -139,9 +139,9 @@ def failed(message: str) -> TreeFound:
     return TreeFound("error", message=message)
 
 
-def _reported(cell: TreeCell, found: TreeFound) -> str:
+def _reported(cell: TreeCell, answer: TreeFound) -> str:
     asked = f"{cell.network} {cell.part or ''} {cell.system} {cell.batch} {cell.method} {cell.seed}"
-    return f"{asked}: {found.status} {found.value:.4g} {found.message}"
+    return f"{asked}: {answer.status} {answer.value:.4g} {answer.message}"
 
 
 @cache

@@ -130,9 +130,9 @@ def _median(runs: Sequence[TreeFound]) -> TreeFound | None:
     return sorted(runs, key=lambda run: run.value)[(len(runs) - 1) // 2] if runs else None
 
 
-def _over(one: TreeFound, other: TreeFound) -> str:
+def _over(ours: TreeFound, other: TreeFound) -> str:
     """Percent by which an objective is above another."""
-    return f"{100 * (one.value / other.value - 1):+.1f}"
+    return f"{100 * (ours.value / other.value - 1):+.1f}"
 
 
 def _mean(values: Sequence[float]) -> float:

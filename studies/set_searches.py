@@ -57,9 +57,9 @@ class Best:
         if value < self.value:
             self.tree, self.value, self.when = tree, value, self.spent
 
-    def chain(self, found: Chain) -> None:
+    def chain(self, chain: Chain) -> None:
         """The same for a chain of segments."""
-        self.offer(found.tree, self.form.value(found.energy, found.cycles))
+        self.offer(chain.tree, self.form.value(chain.energy, chain.cycles))
 
 
 def _annealed(best: Best, seed: int) -> str:
@@ -87,19 +87,19 @@ def _grown(best: Best, seed: int) -> str:
 def _sliced(kinds: tuple[Kind, ...]) -> Callable[[Best, int], str]:
     def search(best: Best, seed: int) -> str:
         slicing = Slicing(kinds, 16, 24)
-        KaplaSolver(best.form, slicing, 4, stop=best.late, found=best.chain).solve()
+        KaplaSolver(best.form, slicing, 4, stop=best.late, notify=best.chain).solve()
         return "out of time" if best.late() else "found"
 
     return search
 
 
 def _kapla(best: Best, seed: int) -> str:
-    KaplaSolver(best.form, Slicing(), 4, stop=best.late, found=best.chain).solve()
+    KaplaSolver(best.form, Slicing(), 4, stop=best.late, notify=best.chain).solve()
     return "out of time" if best.late() else "found"
 
 
 def _tangram(best: Best, seed: int) -> str:
-    tangram_chain(best.form, stop=best.late, found=best.chain)
+    tangram_chain(best.form, stop=best.late, notify=best.chain)
     return "out of time" if best.late() else "found"
 
 

@@ -27,14 +27,14 @@ HEAD = (
 )
 
 
-def text(cell: Cell, link: int, found: Found) -> str:
+def text(cell: Cell, link: int, plan: Found) -> str:
     """A line of the table; the last column is the second of the best plan."""
     cells = [cell.network, str(cell.batch), str(link), _NAMES.get(cell.method, cell.method)]
-    if found.is_plan:
-        gaps = (f"{100 * (1 - low / found.cycles):.1f} %" for low in (found.own_bound, found.bound))
-        cells += [f"{found.atoms:,}", f"{found.cycles:,}", *gaps, f"{found.seconds:.1f}"]
+    if plan.is_plan:
+        gaps = (f"{100 * (1 - low / plan.cycles):.1f} %" for low in (plan.own_bound, plan.bound))
+        cells += [f"{plan.atoms:,}", f"{plan.cycles:,}", *gaps, f"{plan.seconds:.1f}"]
     else:
-        cells += ["-", f"{found.status} {found.message}", "-", "-", "-"]
+        cells += ["-", f"{plan.status} {plan.message}", "-", "-", "-"]
     return f"| {' | '.join(cells)} |"
 
 
@@ -56,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def show(store: AnswerStore[Cell, Found]) -> Iterator[str]:
         yield HEAD
         for cell, link in links.items():
-            found = store.get(cell)
-            if found is not None:
-                yield text(cell, link, found)
+            plan = store.get(cell)
+            if plan is not None:
+                yield text(cell, link, plan)
 
     return run_study(asked, WORK, list(links), show)
 

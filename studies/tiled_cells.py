@@ -131,8 +131,8 @@ def failed(message: str) -> Found:
     return Found("error", message)
 
 
-def _reported(cell: Cell, found: Found) -> str:
-    what = f"{found.cycles:,}" if found.is_plan else f"{found.status} {found.message}"
+def _reported(cell: Cell, plan: Found) -> str:
+    what = f"{plan.cycles:,}" if plan.is_plan else f"{plan.status} {plan.message}"
     return f"{cell.network} {cell.system} {cell.method} {cell.batch}: {what}"
 
 

@@ -37,14 +37,14 @@ class Run:
     heuristic_s, proof_s : CPU seconds of the heuristic and of the proof after it
     gap : how far the start was above the optimum; ``None`` for no start
     proven : whether the limit was not reached
-    found : the best mapping in the end
+    mapping : the best mapping in the end
     """
 
     heuristic_s: float
     proof_s: float
     gap: float | None
     proven: bool
-    found: Mapping | None
+    mapping: Mapping | None
 
     @property
     def seconds(self) -> float:
@@ -77,7 +77,7 @@ def run(
                 for text in objective.split(","):
                     cell = _problems(case, machine, text, factors or None)
                     plain.append(_from(cell, solver, None, time_limit))
-                    ideal.append(_from(cell, solver, None, time_limit, plain[-1].found))
+                    ideal.append(_from(cell, solver, None, time_limit, plain[-1].mapping))
                     for each in methods:
                         started[each].append(_from(cell, solver, each, time_limit))
             print(_row(name, machine, "none", plain, plain))

@@ -151,3 +151,25 @@ def test_explained_parameters_exist() -> None:
 def test_sections_are_read(docstring: str, names: list[str]) -> None:
     """Names are read with their commas and stars, and from no other section."""
     assert explained(docstring) == names
+
+
+VAGUE = {"one", "found", "thing", "things", "stuff"}
+"""Names that do not say what they hold."""
+
+
+def test_variables_are_named_after_what_they_hold() -> None:
+    """No variable and no parameter of the package has a name that would fit anything."""
+    assert [
+        f"{module}:{node.lineno}: {name}"
+        for module, tree in trees().items()
+        for node in ast.walk(tree)
+        for name in [node.arg if isinstance(node, ast.arg) else _assigned(node)]
+        if name in VAGUE and isinstance(node, ast.arg | ast.Name | ast.Attribute)
+    ] == []
+
+
+def _assigned(node: ast.AST) -> str:
+    """The name that a statement gives a value to; empty for anything else."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else ""

@@ -124,10 +124,10 @@ class View:
         for axis in self.axes:
             digits: list[tuple[int, int]] = []
             for size, stride in axis.digits:
-                found = _looked_up(inner, size, stride)
-                if found is None:
+                looked_up = _looked_up(inner, size, stride)
+                if looked_up is None:
                     return None
-                digits += found
+                digits += looked_up
             axes.append(Extent(axis.size, _joined(tuple(digits)), axis.start))
         first = 0
         rest = self.first
@@ -215,14 +215,14 @@ def _part(digits: Digits, start: int, size: int) -> tuple[int, Digits] | None:
         trips = size // each
         return start // each * stride, (((trips, stride),) if trips > 1 else ()) + inner
     if start // each == (start + size - 1) // each:
-        found = _part(inner, start % each, size)
-        return None if found is None else (start // each * stride + found[0], found[1])
+        part = _part(inner, start % each, size)
+        return None if part is None else (start // each * stride + part[0], part[1])
     return None
 
 
 def _looked_up(inner: Digits, size: int, stride: int) -> list[tuple[int, int]] | None:
     """The digits that a loop over places runs through, where places count through ``inner``."""
-    found: list[tuple[int, int]] = []
+    trips_and_steps: list[tuple[int, int]] = []
     below = 1
     for number, step in reversed(inner):
         if size == 1:
@@ -238,8 +238,8 @@ def _looked_up(inner: Digits, size: int, stride: int) -> list[tuple[int, int]] |
             if size % trips or (trips < size and trips * place != number):
                 return None
             if trips > 1:
-                found.insert(0, (trips, step * place))
+                trips_and_steps.insert(0, (trips, step * place))
             size //= trips
             stride = above
         below = above
-    return found if size == 1 else None
+    return trips_and_steps if size == 1 else None

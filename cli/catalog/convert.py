@@ -108,31 +108,31 @@ def convert_command(
     return Exit.OK
 
 
-def _write(found: Conversion, out: Path | None, *, quiet: bool) -> None:
+def _write(conversion: Conversion, out: Path | None, *, quiet: bool) -> None:
     """To standard output, one file, or a folder."""
     from tilewright.foundation.disk import check_writable, write_file
 
     if out is None:
-        for index, output in enumerate(found.outputs):
+        for index, output in enumerate(conversion.outputs):
             parted = "---\n" if index else ""
-            head = f"{parted}# {output.name}\n" if len(found.outputs) > 1 else ""
+            head = f"{parted}# {output.name}\n" if len(conversion.outputs) > 1 else ""
             write(head + output.text)
         return
     if out.suffix and not os.path.isdir(out):
-        if len(found.outputs) == 1:
+        if len(conversion.outputs) == 1:
             check_writable(out)
-            write_file(out, found.outputs[0].text)
+            write_file(out, conversion.outputs[0].text)
             return
-        names = ", ".join(output.name for output in found.outputs)
+        names = ", ".join(output.name for output in conversion.outputs)
         raise InputError(str(out), None, f"expected a folder for several files: {names}")
     try:
         out.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(str(out), None, f"cannot be made: {error.strerror or error}") from None
-    places = [out / output.name.replace("/", "-") for output in found.outputs]
+    places = [out / output.name.replace("/", "-") for output in conversion.outputs]
     for place in places:
         check_writable(place)
-    for place, output in zip(places, found.outputs, strict=True):
+    for place, output in zip(places, conversion.outputs, strict=True):
         write_file(place, output.text)
         if not quiet:
             tell(f"tilewright: {place}")

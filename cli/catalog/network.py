@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def show_network_as(
-    thing: str,
+    name: str,
     batch: int | None,
     form: str,
     onnx_file: Path | None,
@@ -26,7 +26,7 @@ def show_network_as(
 
     Parameters
     ----------
-    thing : name of a network or of a workload
+    name : name of a network or of a workload
     batch : samples; ``None`` for the network's own
     form : ``table`` or ``json``
     onnx_file : where to write the network as a model; not at all by default
@@ -43,15 +43,15 @@ def show_network_as(
     from tilewright.workloads.scheduling.workload_file import find_workload
 
     if onnx_file is not None:
-        model = builtin_onnx(thing, batch)
+        model = builtin_onnx(name, batch)
         write_onnx(model, onnx_file)
         write(f"{onnx_file}: {len(model.graph.node)} nodes, {onnx_file.stat().st_size:,} bytes\n")
         if picture is None and form == "table":
             return Exit.OK
-    workload = find_workload(thing)
+    workload = find_workload(name)
     if workload is not None and picture is not None:
         raise InputError("--plot", None, "expected one network, not a workload of several")
-    network = None if workload is not None else models.loaded(thing, batch, asked_onnx).graph
+    network = None if workload is not None else models.loaded(name, batch, asked_onnx).graph
     if network is not None and picture is not None:
         plot_network(network, picture)
         if form == "table":

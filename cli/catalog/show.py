@@ -26,7 +26,7 @@ _DATA = (".json", ".jsonl", ".yaml", ".yml")
 
 
 def show_command(
-    thing: Annotated[
+    name: Annotated[
         str,
         typer.Argument(
             metavar="THING",
@@ -86,29 +86,29 @@ def show_command(
     asked_onnx = options.parse_onnx(
         dim, skip=skip_unsupported, branches=branch, trips=trip, stored_widths=stored_widths
     )
-    if asked_onnx.given is not None and Path(thing).suffix.lower() != ".onnx":
-        raise InputError(asked_onnx.given, None, f"is for ONNX models, which {thing} is not")
-    if plot is not None and Path(thing).suffix.lower() in _DATA and (tree := _tree_in(Path(thing))):
+    if asked_onnx.given is not None and Path(name).suffix.lower() != ".onnx":
+        raise InputError(asked_onnx.given, None, f"is for ONNX models, which {name} is not")
+    if plot is not None and Path(name).suffix.lower() in _DATA and (tree := _tree_in(Path(name))):
         from tilewright.cli.scheduling.set_tree import draw_tree
 
-        return draw_tree(tree, thing, plot)
-    if plot is not None and Path(thing).suffix.lower() in _DATA and is_drawn_whole(Path(thing), plot):
-        return draw_whole(Path(thing), plot)
-    if plot is not None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
-        return draw_mapping(Path(thing), arch, layers or [], plot, format)
-    if format == "json" and onnx is None and Path(thing).suffix.lower() in _DATA and has_mapping(Path(thing)):
+        return draw_tree(tree, name, plot)
+    if plot is not None and Path(name).suffix.lower() in _DATA and is_drawn_whole(Path(name), plot):
+        return draw_whole(Path(name), plot)
+    if plot is not None and Path(name).suffix.lower() in _DATA and has_mapping(Path(name)):
+        return draw_mapping(Path(name), arch, layers or [], plot, format)
+    if format == "json" and onnx is None and Path(name).suffix.lower() in _DATA and has_mapping(Path(name)):
         from tilewright.cli.evaluate import evaluate_command
 
-        return evaluate_command(Path(thing), arch=arch, layers=layers, format="json")
+        return evaluate_command(Path(name), arch=arch, layers=layers, format="json")
     if onnx is not None or plot is not None or format == "json":
-        return show_network_as(thing, batch, format, onnx, plot, asked_onnx)
+        return show_network_as(name, batch, format, onnx, plot, asked_onnx)
     if formula:
-        return _show_formulas(thing, arch, batch, cost_model, factors, asked_onnx, full=verbose)
+        return _show_formulas(name, arch, batch, cost_model, factors, asked_onnx, full=verbose)
     if directives:
-        return _show_directives(Path(thing), layers or [])
-    if Path(thing).suffix.lower() in _DATA:
-        return _show_file(Path(thing), arch, batch, layers or [], full=verbose)
-    return _show_name(thing, batch, asked_onnx)
+        return _show_directives(Path(name), layers or [])
+    if Path(name).suffix.lower() in _DATA:
+        return _show_file(Path(name), arch, batch, layers or [], full=verbose)
+    return _show_name(name, batch, asked_onnx)
 
 
 def _tree_in(path: Path) -> dict[str, Any] | None:
@@ -119,29 +119,29 @@ def _tree_in(path: Path) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and "tree" in data else None
 
 
-def _show_name(thing: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
+def _show_name(name: str, batch: int | None, asked_onnx: OnnxOptions) -> int:
     from tilewright.api.mapping.machine import is_parametrised, machine, machines
     from tilewright.api.mapping.network import models as networks
     from tilewright.api.scheduling.system import system, systems
     from tilewright.api.scheduling.tiled_machine import tiled_machine, tiled_machines
     from tilewright.api.scheduling.workload import list_workloads, workload
 
-    if thing in machines() or (is_parametrised(thing) and thing.partition("[")[0] in machines()):
-        return _show_machine(machine(thing))
-    if thing in systems():
-        return _shown(system(thing))
-    base, bracket, _ = thing.partition("[")
+    if name in machines() or (is_parametrised(name) and name.partition("[")[0] in machines()):
+        return _show_machine(machine(name))
+    if name in systems():
+        return _shown(system(name))
+    base, bracket, _ = name.partition("[")
     if base in tiled_machines() or (bracket and Path(base).suffix.lower() in _DATA):
-        return _shown(tiled_machine(thing))
-    if thing in list_workloads():
-        return _shown(workload(thing))
+        return _shown(tiled_machine(name))
+    if name in list_workloads():
+        return _shown(workload(name))
     try:
-        graph = models.loaded(thing, batch, asked_onnx)
+        graph = models.loaded(name, batch, asked_onnx)
     except InputError as error:
         names = [*machines(), *systems(), *tiled_machines(), *networks(), *list_workloads()]
-        nearest = did_you_mean(thing, names)
+        nearest = did_you_mean(name, names)
         if nearest and nearest.removeprefix(", ") not in error.message and "no such model" in error.message:
-            raise InputError(thing, None, f"neither a machine nor a model{nearest}") from None
+            raise InputError(name, None, f"neither a machine nor a model{nearest}") from None
         raise
     return _shown(graph)
 
@@ -221,8 +221,8 @@ def _show_file(path: Path, arch: str | None, batch: int | None, patterns: list[s
     return _shown(workload(path) if is_workload(data) else network(path, batch))
 
 
-def _shown(thing: Displayed) -> int:
-    show(*thing.views())
+def _shown(displayed: Displayed) -> int:
+    show(*displayed.views())
     return Exit.OK
 
 
@@ -316,7 +316,7 @@ def _show_directives(path: Path, patterns: list[str]) -> int:
 
 
 def _show_formulas(
-    thing: str,
+    name: str,
     arch: str | None,
     batch: int | None,
     cost_model: str | None,
@@ -333,10 +333,10 @@ def _show_formulas(
 
     if arch is None:
         raise InputError("--formula", None, "expected --arch, the machine whose cost model is to be shown")
-    network = resolve_model(thing, batch, asked_onnx)
+    network = resolve_model(name, batch, asked_onnx)
     operator = network.layers[0].operator
     if len(network) > 1:
-        raise InputError(thing, None, "expected one layer, such as gemm:M=512,N=768,K=768")
+        raise InputError(name, None, "expected one layer, such as gemm:M=512,N=768,K=768")
     goal = parse_objective("edp")
     problem = layer_problem(operator, load_engine(arch), goal, cost_model, factors=factors)
     write(statement_formulas(problem, full))

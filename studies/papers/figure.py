@@ -138,7 +138,7 @@ class Verdict:
     @property
     def word(self) -> str:
         """One of `WORDS`."""
-        states = [self.state(one) for one in self.compared]
+        states = [self.state(comparison) for comparison in self.compared]
         if not states:
             return "nothing printed to compare"
         if set(states) == {"holds"}:
@@ -147,18 +147,18 @@ class Verdict:
             return "differs, explained"
         return "reproduced in part" if "holds" in states else "not reproduced"
 
-    def state(self, one: Compared) -> str:
+    def state(self, comparison: Compared) -> str:
         """Of one comparison: ``holds``, ``explained`` or ``not reproduced``."""
-        if one.holds:
+        if comparison.holds:
             return "holds"
-        return "explained" if one.what in self.explained else "not reproduced"
+        return "explained" if comparison.what in self.explained else "not reproduced"
 
     @property
     def first(self) -> str:
         """The sentence that counts what holds."""
         if not self.compared:
             return "The text prints no number and no order to compare with."
-        holding = sum(one.holds for one in self.compared)
+        holding = sum(comparison.holds for comparison in self.compared)
         count = f"{holding} of {len(self.compared)}"
         return f"{count} printed numbers and statements hold here (numbers within 10 %)."
 

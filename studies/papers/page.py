@@ -91,8 +91,8 @@ def figure_section(shown: Shown, described: PaperFigure) -> Iterator[str]:
     if verdict.compared:
         heads = ["| what | paper | here | |", "|---|---:|---:|---|"]
         cells = [
-            f"| {' | '.join(map(_cell, (one.what, *one.cells, verdict.state(one))))} |"
-            for one in verdict.compared
+            f"| {' | '.join(map(_cell, (comparison.what, *comparison.cells, verdict.state(comparison))))} |"
+            for comparison in verdict.compared
         ]
         yield "\n".join([*heads, *cells])
     differs = verdict.differs or "Nothing differs by more."

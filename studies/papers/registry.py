@@ -57,8 +57,8 @@ def figure(paper_name: str, name: str) -> PaperFigure | Plain:
     if name not in names(paper_name):
         known = ", ".join(names(paper_name))
         raise InputError("FIGURE", None, f"{paper_name} has no {name!r}, expected one of {known}")
-    found: PaperFigure = import_module(f"studies.papers.{paper_name}.{name}").FIGURE
-    return found
+    paper_figure: PaperFigure = import_module(f"studies.papers.{paper_name}.{name}").FIGURE
+    return paper_figure
 
 
 def label(name: str) -> str:

@@ -271,10 +271,10 @@ def fresh_part(windows: Windows, trips: Sequence[int], place: tuple[int, int], r
             from_visit = np.full(outer, -FAR)
             from_visit[visits.turns] = start
             low[axis] = np.maximum(low[axis], np.repeat(from_visit, inside))
-        found = np.zeros(outer, np.bool_)
-        found[visits.turns] = same
+        repeated = np.zeros(outer, np.bool_)
+        repeated[visits.turns] = same
         outlives |= bool(same.any())
-        alive &= ~np.repeat(found, inside)
+        alive &= ~np.repeat(repeated, inside)
     moving: set[int] = set()
     for axis, high in enumerate(windows.high):
         own = _varying((windows.low[axis], high), outer, inner)

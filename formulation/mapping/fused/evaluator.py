@@ -311,9 +311,9 @@ def shapes_of(operator: Operator, leaf: LeafTurns) -> Counter[Shape]:
     for column, low, width in zip(columns, least, widths, strict=True):
         if width > 1:
             keys = keys * width + (column - low)
-    found, counts = np.unique(keys, return_counts=True) if math.prod(widths) > 2**20 else _counted(keys)
+    distinct, counts = np.unique(keys, return_counts=True) if math.prod(widths) > 2**20 else _counted(keys)
     shapes: Counter[Shape] = Counter()
-    for key, number in zip(found.tolist(), counts.tolist(), strict=True):
+    for key, number in zip(distinct.tolist(), counts.tolist(), strict=True):
         row: list[int] = []
         for low, width in zip(reversed(least), reversed(widths), strict=True):
             row.insert(0, low + key % width)
@@ -325,8 +325,8 @@ def shapes_of(operator: Operator, leaf: LeafTurns) -> Counter[Shape]:
 def _counted(keys: Int64s) -> tuple[Int64s, Int64s]:
     """Small keys, and how often each occurs."""
     counts = np.bincount(keys)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
+    distinct = np.flatnonzero(counts)
+    return distinct, counts[distinct]
 
 
 def _shape(row: Sequence[int]) -> Shape:

@@ -137,14 +137,14 @@ class FusedGroup:
     @cached_property
     def online(self) -> dict[LoopName, str]:
         """Per reader and operand that may come in parts of a softmax's rows, the reader's loop along them."""
-        found: dict[LoopName, str] = {}
+        terms: dict[LoopName, str] = {}
         for reading in self.readings if self.online_softmax else ():
             rows = self.rows_of(reading)
             if rows and not obstacle(self, reading):
                 reader = self.operator(reading.reader)
                 axis = reader.tensor(reading.operand).axes[rows[0]]
-                found[reading.reader, reading.operand] = moving_term(reader, axis)
-        return found
+                terms[reading.reader, reading.operand] = moving_term(reader, axis)
+        return terms
 
     def rows_of(self, reading: Reading) -> tuple[int, ...]:
         """Axes of an operand along which what it reads needs all elements."""
@@ -170,13 +170,13 @@ class FusedGroup:
     def offsets_of_windows(self, layer: str) -> frozenset[str]:
         """Dimensions that move inside the windows through which a layer reads intermediates."""
         operator = self.operator(layer)
-        found: set[str] = set()
+        dims: set[str] = set()
         for reading in self.readings:
             if reading.reader == layer:
                 for axis in operator.tensor(reading.operand).axes:
                     if axis.is_compound:
-                        found |= {term.dim for term in axis.terms} - operator.output.dims
-        return frozenset(found)
+                        dims |= {term.dim for term in axis.terms} - operator.output.dims
+        return frozenset(dims)
 
 
 def _is_plain(operator: Operator, axis: Axis) -> bool:

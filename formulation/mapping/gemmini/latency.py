@@ -91,24 +91,24 @@ def predict(row: Row) -> Prediction:
 
 def misfits(row: Row) -> tuple[str, ...]:
     """What of a row's mapping its machine cannot do."""
-    tile, found = row.tile, []
+    tile, reasons = row.tile, []
     side = row.array or 16
     for dim, factor in row.spatial.items():
         if factor > side:
-            found.append(f"spreads {factor} of {dim} over an array of {side} a side")
+            reasons.append(f"spreads {factor} of {dim} over an array of {side} a side")
     if array_side(row) != side:
-        found.append(f"blocks of {array_side(row)} on an array of {side} a side")
+        reasons.append(f"blocks of {array_side(row)} on an array of {side} a side")
     columns = -(-tile["K"] // max(1, row.spatial["K"]))
     outputs = tile["N"] * tile["P"] * tile["Q"] * columns
     if row.accumulator is not None and outputs > row.accumulator:
-        found.append(f"{outputs} partial sums in an accumulator column of {row.accumulator}")
+        reasons.append(f"{outputs} partial sums in an accumulator column of {row.accumulator}")
     picture = [(tile[a] - 1) * row.stride + tile[b] for a, b in ("PR", "QS")]
     inputs = tile["N"] * tile["C"] * picture[0] * picture[1]
     weights = tile["K"] * tile["C"] * tile["R"] * tile["S"]
     if row.scratchpad is not None and inputs + weights > row.scratchpad:
-        found.append(f"{inputs + weights} words in a scratchpad of {row.scratchpad}")
+        reasons.append(f"{inputs + weights} words in a scratchpad of {row.scratchpad}")
     if not row.is_product and row.bounds["P"] != row.bounds["Q"]:
-        found.append(f"a picture of {row.bounds['P']} by {row.bounds['Q']}, the library's are square")
+        reasons.append(f"a picture of {row.bounds['P']} by {row.bounds['Q']}, the library's are square")
     if run_of(row).empty:
-        found.append(f"{run_of(row).empty} calls on padding alone, where the loop unit's counters wrap")
-    return tuple(found)
+        reasons.append(f"{run_of(row).empty} calls on padding alone, where the loop unit's counters wrap")
+    return tuple(reasons)

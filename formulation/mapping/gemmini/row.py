@@ -94,12 +94,12 @@ class Row:
     @property
     def spatial(self) -> dict[str, int]:
         """Spatial factors of the two axes' dimensions."""
-        found = {"K": 1, "C": 1}
+        spread = {"K": 1, "C": 1}
         for loops in self.levels.values():
             for loop in loops:
                 if loop.spatial:
-                    found[loop.dim] *= loop.factor
-        return found
+                    spread[loop.dim] *= loop.factor
+        return spread
 
     def mapping(self) -> Mapping:
         """The mapping as nodes on the machine of the preset ``gemmini``."""

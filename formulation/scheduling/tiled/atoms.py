@@ -36,7 +36,7 @@ class LayerAtoms:
     vector: Bools
 
 
-def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
+def layer_atoms(operator: Operator, tiling: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
     """The atoms of a layer.
 
     Parameters
@@ -44,24 +44,24 @@ def layer_atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine,
     slots : atoms per box of results, one more than parts of a sum where a reduction follows them
     bits : of one element of the finished result
     """
-    key = (one, slots, engine, bits)
-    return LAYERS.get(operator, key, lambda: _atoms(operator, one, slots, engine, bits))
+    key = (tiling, slots, engine, bits)
+    return LAYERS.get(operator, key, lambda: _atoms(operator, tiling, slots, engine, bits))
 
 
-def layer_weights(operator: Operator, one: Tiling) -> tuple[Int64s, Int64s]:
+def layer_weights(operator: Operator, tiling: Tiling) -> tuple[Int64s, Int64s]:
     """`weight_blocks` of a layer."""
-    return WEIGHTS.get(operator, one, lambda: weight_blocks(operator, one))
+    return WEIGHTS.get(operator, tiling, lambda: weight_blocks(operator, tiling))
 
 
 LAYERS: Memo[LayerAtoms] = Memo(lambda value: 6 * len(value.results))
 WEIGHTS: Memo[tuple[Int64s, Int64s]] = Memo(lambda value: len(value[0]) + len(value[1]))
 
 
-def _atoms(operator: Operator, one: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
-    shapes = atom_shapes(operator, one)
+def _atoms(operator: Operator, tiling: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
+    shapes = atom_shapes(operator, tiling)
     priced = atom_costs(engine, shapes)
-    parts = len(one.parts) - 1
-    sides = [np.diff(np.array(cuts, dtype=np.int64)) for cuts in (one.samples, *one.axes[:3])]
+    parts = len(tiling.parts) - 1
+    sides = [np.diff(np.array(cuts, dtype=np.int64)) for cuts in (tiling.samples, *tiling.axes[:3])]
     boxes = np.ones(1, dtype=np.int64)
     for side in sides:
         boxes = np.multiply.outer(boxes, side).ravel()

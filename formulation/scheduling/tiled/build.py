@@ -207,7 +207,7 @@ class _Builder:
         )
         if entries is not None:
             first = int(self.base[index])
-            self.counts[index] += sum(source.note(first, found) for found in entries)
+            self.counts[index] += sum(source.note(first, entry) for entry in entries)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:

@@ -216,7 +216,7 @@ def _scatters(axis: Axis | None, dim: str) -> bool:
 
 def entries(
     operator: Operator,
-    one: OperandAxes,
+    operand: OperandAxes,
     size: int,
     tiles: Sequence[Borders],
     strides: Sequence[int],
@@ -232,53 +232,53 @@ def entries(
     """
     rows = _Rows(cuts)
     known: dict[tuple[tuple[str, Range], ...], tuple[Int64s, Int64s, Int64s]] = {}
-    names = {term.dim for axis in one.axes for term in axis.terms}
-    for combination in product(*(range(len(tiles[axis]) - 1) for axis in one.depends)):
+    names = {term.dim for axis in operand.axes for term in axis.terms}
+    for combination in product(*(range(len(tiles[axis]) - 1) for axis in operand.depends)):
         ranges: dict[str, Range] = {}
         offset = 0
-        for axis, tile in zip(one.depends, combination, strict=True):
+        for axis, tile in zip(operand.depends, combination, strict=True):
             ranges |= loop_ranges(operator, axis, tiles[axis][tile], tiles[axis][tile + 1])
             offset += tile * strides[axis]
         key = tuple(sorted((name, span) for name, span in ranges.items() if name in names))
         if key not in known:
-            known[key] = rows.met(positions_read(operator, one, size, dict(key)))
+            known[key] = rows.met(positions_read(operator, operand, size, dict(key)))
         rows.add(offset, known[key])
     return rows.entries()
 
 
-def positions_of_tile(operator: Operator, one: OperandAxes, size: int, low: int, high: int) -> Int64s:
+def positions_of_tile(operator: Operator, operand: OperandAxes, size: int, low: int, high: int) -> Int64s:
     """Positions of the producer that a tile from one border to another reads along the coordinate, ascending.
 
     Parameters
     ----------
     operator : the consumer
-    one : how its operand lies along the coordinate, on at most one axis of the consumer's tiling
+    operand : how its operand lies along the coordinate, on at most one axis of the consumer's tiling
     size : positions of the producer along the coordinate
     low, high : the tile's borders along that axis
     """
-    ranges = loop_ranges(operator, one.depends[0], low, high) if one.depends else {}
-    return positions_read(operator, one, size, ranges)
+    ranges = loop_ranges(operator, operand.depends[0], low, high) if operand.depends else {}
+    return positions_read(operator, operand, size, ranges)
 
 
-def positions_read(operator: Operator, one: OperandAxes, size: int, ranges: dict[str, Range]) -> Int64s:
+def positions_read(operator: Operator, operand: OperandAxes, size: int, ranges: dict[str, Range]) -> Int64s:
     """Positions of the producer that loops in these ranges read along the coordinate.
 
     Parameters
     ----------
     operator : the consumer
-    one : how its operand lies along the coordinate
+    operand : how its operand lies along the coordinate
     size : positions of the producer along the coordinate
     ranges : of the consumer's loops, from the first iteration to the one past the last
     """
-    if not one.axes:
-        return np.arange(one.inner, dtype=np.int64) - min(one.first, 0)
+    if not operand.axes:
+        return np.arange(operand.inner, dtype=np.int64) - min(operand.first, 0)
     positions = np.zeros(1, dtype=np.int64)
-    for axis in one.axes[:-1]:
+    for axis in operand.axes[:-1]:
         positions = np.add.outer(positions * axis.size, touched(axis, ranges, operator.bounds)).ravel()
-    last = touched(one.axes[-1], ranges, operator.bounds) - one.before
-    if one.before or one.axes[-1].size != one.inner:
-        last = last[(last >= 0) & (last < one.inner)]
-    positions = np.add.outer(positions * one.inner, last).ravel() - one.first
+    last = touched(operand.axes[-1], ranges, operator.bounds) - operand.before
+    if operand.before or operand.axes[-1].size != operand.inner:
+        last = last[(last >= 0) & (last < operand.inner)]
+    positions = np.add.outer(positions * operand.inner, last).ravel() - operand.first
     return positions[(positions >= 0) & (positions < size)]
 
 
@@ -301,25 +301,25 @@ def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tu
     )
 
 
-def flat_entries(one: OperandAxes, parts: Borders, stride: int, cuts: Borders) -> Entries:
+def flat_entries(operand: OperandAxes, parts: Borders, stride: int, cuts: Borders) -> Entries:
     """Entries of channels behind a flattening: a part of the sum reads each channel that it meets.
 
     Parameters
     ----------
-    one : the operand's coordinate of channels
+    operand : the operand's coordinate of channels
     parts : the consumer's borders in the sum over inputs
     stride : what one part adds to an atom's number
     cuts : the producer's borders in channels
     """
     rows = _Rows(cuts)
     for tile, (low, high) in enumerate(pairwise(parts)):
-        rows.add(tile * stride, rows.met(flat_positions(one, low, high)))
+        rows.add(tile * stride, rows.met(flat_positions(operand, low, high)))
     return rows.entries()
 
 
-def flat_positions(one: OperandAxes, low: int, high: int) -> Int64s:
+def flat_positions(operand: OperandAxes, low: int, high: int) -> Int64s:
     """Channels behind a flattening that a part of the sum from ``low`` to ``high`` reads, ascending."""
-    return np.arange(low // one.inner, -(-high // one.inner), dtype=np.int64)
+    return np.arange(low // operand.inner, -(-high // operand.inner), dtype=np.int64)
 
 
 def sample_entries(samples: Borders, stride: int, cuts: Borders) -> Entries:

@@ -128,24 +128,24 @@ def counted_price(own: OwnTile, shape: TaskShape, mapping: Mapping, where: str =
     InputError : for a mapping of another task, or one that is illegal on the tile
     """
     operator, engine = task_operator(shape), own.inside
-    found = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping, where)
-    if found.violations:
-        raise InputError(where, None, f"illegal: {found.violations[0]}")
+    evaluation = evaluate_mapping(operator, engine, cost_model(engine.cost_model), mapping, where)
+    if evaluation.violations:
+        raise InputError(where, None, f"illegal: {evaluation.violations[0]}")
     level = fitted(engine, operator).levels[0]
     roles = {tensor.name: tensor.role for tensor in operator.tensors}
     buffer = sum(
         (
             row.reads * level.read_energy_of(roles[row.tensor])
             + (row.fills + row.updates) * level.write_energy_of(roles[row.tensor])
-            for row in found.accesses
+            for row in evaluation.accesses
             if row.level == level.name
         ),
         Fraction(0),
     )
-    inside = found.energy - buffer - engine.mac_energy * shape.macs
+    inside = evaluation.energy - buffer - engine.mac_energy * shape.macs
     written = sum(t.footprint(operator.bounds) for t in operator.tensors if t.role is Role.OUTPUT)
     buffer -= written * level.write_energy_of(Role.OUTPUT)
-    return TaskPrice(own.grid_cycles(found.cycles), float(buffer), float(inside))
+    return TaskPrice(own.grid_cycles(evaluation.cycles), float(buffer), float(inside))
 
 
 @dataclass(frozen=True)

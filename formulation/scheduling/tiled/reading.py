@@ -151,7 +151,7 @@ class Crossing:
 
 
 def crossings(
-    operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
+    operator: Operator, operand: str, tiling: Tiling, slots: int, late: bool, origin: Origin
 ) -> tuple[Crossing, ...] | None:
     """The reads of an operand by all atoms of a layer.
 
@@ -160,15 +160,15 @@ def crossings(
 
     Parameters
     ----------
-    one, slots : how the layer is cut, and its atoms per box of results
+    tiling, slots : how the layer is cut, and its atoms per box of results
     late : whether only the last of them reads
 
     Returns
     -------
     ``None`` where coordinates mix on the way
     """
-    key = (operand, one, slots, late, origin)
-    return CROSSINGS.get(operator, key, lambda: _crossings(operator, operand, one, slots, late, origin))
+    key = (operand, tiling, slots, late, origin)
+    return CROSSINGS.get(operator, key, lambda: _crossings(operator, operand, tiling, slots, late, origin))
 
 
 def _size(value: tuple[Crossing, ...] | None) -> int:
@@ -181,17 +181,17 @@ CROSSINGS: Memo[tuple[Crossing, ...] | None] = Memo(_size)
 
 
 def _crossings(
-    operator: Operator, operand: str, one: Tiling, slots: int, late: bool, origin: Origin
+    operator: Operator, operand: str, tiling: Tiling, slots: int, late: bool, origin: Origin
 ) -> tuple[Crossing, ...] | None:
     found_axes = axes_along(operator, operand, origin)
     if found_axes is None:
         return None
     mapped, flat = found_axes
     shape = shape_of(operator)
-    parts = len(one.parts) - 1
-    counts = [len(cuts) - 1 for cuts in one.axes]
+    parts = len(tiling.parts) - 1
+    counts = [len(cuts) - 1 for cuts in tiling.axes]
     strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
-    tiles = (*one.axes[:3], (0, shape.parts)) if late else one.axes
+    tiles = (*tiling.axes[:3], (0, shape.parts)) if late else tiling.axes
     used = {axis for axes in mapped for axis in axes.depends}
     shared = [axis for axis in sorted(used) if sum(axis in axes.depends for axes in mapped) > 1]
     free = np.array([slots - 1 if late else 0], dtype=np.int64)
@@ -199,7 +199,7 @@ def _crossings(
         if axis not in used and not (axis == PART and late):
             count = parts if axis == PART else counts[axis]
             free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
-    samples = sample_entries(one.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
+    samples = sample_entries(tiling.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
 
     def of(tiles: Sequence[Borders], offset: int) -> Crossing:
         per_axis: list[Entries] = []

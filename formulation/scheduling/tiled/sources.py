@@ -23,12 +23,12 @@ class _Noted:
 
     Parameters
     ----------
-    found : the products of entries that are read
+    crossing : the products of entries that are read
     first : the first task of who reads
     numbers : per coordinate and entry, that of the part that is read
     """
 
-    found: Crossing
+    crossing: Crossing
     first: int
     numbers: tuple[Int64s, ...]
 
@@ -55,13 +55,13 @@ class Source:
     def __post_init__(self) -> None:
         self.regions = tuple(Regions(cuts) for cuts in self.cuts)
 
-    def note(self, first: int, found: Crossing) -> int:
+    def note(self, first: int, crossing: Crossing) -> int:
         """Note reads by atoms from task ``first`` on; how many there are."""
         numbers = tuple(
-            along.numbered(regions) for along, regions in zip(found.along, self.regions, strict=True)
+            along.numbered(regions) for along, regions in zip(crossing.along, self.regions, strict=True)
         )
-        self.noted.append(_Noted(found, first, numbers))
-        return math.prod(map(len, numbers)) * len(found.free)
+        self.noted.append(_Noted(crossing, first, numbers))
+        return math.prod(map(len, numbers)) * len(crossing.free)
 
     def reads(self, add_blocks: Callable[[int, Int64s, Int64s], int]) -> Iterator[tuple[Int32s, Int32s]]:
         """Who reads which block: all products of entries along coordinates, for all tiles that share them.
@@ -82,21 +82,23 @@ class Source:
         if not whole.all():
             some = ~whole
             _, at, number = _distinct(key[some])
-            counts = [_outer(np.multiply, [along.count for along in each.found.along]) for each in self.noted]
+            counts = [
+                _outer(np.multiply, [along.count for along in each.crossing.along]) for each in self.noted
+            ]
             parent = block[some][at] if self.task >= 0 else np.full(len(at), -1, dtype=np.int64)
             sizes = in_bytes(_joined(counts)[some][at] * self.bits)
             block[some] = add_blocks(REGION if self.task >= 0 else INPUT, sizes, parent) + number
         borders = np.cumsum([0, *map(len, keys)]).tolist()
         read = block.astype(np.int32)
         consumers = [
-            _outer(np.add, [along.consumer for along in each.found.along]).astype(np.int32)
+            _outer(np.add, [along.consumer for along in each.crossing.along]).astype(np.int32)
             for each in self.noted
         ]
         for chosen in (whole, ~whole):
             for each, consumer, (low, high) in zip(self.noted, consumers, pairwise(borders), strict=True):
                 here = chosen[low:high]
                 if here.any():
-                    free = (each.found.free + each.first).astype(np.int32)
+                    free = (each.crossing.free + each.first).astype(np.int32)
                     readers = np.add.outer(consumer[here], free).ravel()
                     yield readers, np.repeat(read[low:high][here], len(free))
 
@@ -117,7 +119,7 @@ class Source:
                 [
                     along.producer * by_tile + number * by_part
                     for along, number, (by_tile, by_part) in zip(
-                        each.found.along, each.numbers, steps, strict=True
+                        each.crossing.along, each.numbers, steps, strict=True
                     )
                 ],
             )
@@ -127,10 +129,10 @@ class Source:
 
 def _outer(operation: np.ufunc, columns: Sequence[Int64s]) -> Int64s:
     """All sums or products of one entry of each column, the last one running fastest."""
-    found = columns[0]
+    combined = columns[0]
     for column in columns[1:]:
-        found = operation.outer(found, column).ravel()
-    return found
+        combined = operation.outer(combined, column).ravel()
+    return combined
 
 
 def _joined(arrays: list[Int64s]) -> Int64s:

@@ -47,10 +47,10 @@ def operator_kind(operator: Operator) -> str:
     return "depthwise" if operator.kind == "depthwise" else "mac"
 
 
-def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
+def atom_shapes(operator: Operator, tiling: Tiling) -> AtomShapes:
     """Loops of all atoms, without the slot of a reduction: samples x channels x rows x columns x parts."""
-    tiles = one.axes
-    borders = np.array(one.samples, dtype=np.int64)
+    tiles = tiling.axes
+    borders = np.array(tiling.samples, dtype=np.int64)
     samples = borders[1:] - borders[:-1]
     trips = [
         [axis_trips(operator, axis, low, high) for low, high in itertools.pairwise(cuts)]
@@ -87,7 +87,7 @@ def atom_shapes(operator: Operator, one: Tiling) -> AtomShapes:
 def window_of(operator: Operator) -> Window | None:
     """The window of a convolution's inputs; ``None`` where there is none, or several windows."""
     likes = {dimension.name: dimension.like for dimension in operator.dimensions}
-    found: dict[str, tuple[int, int, int]] = {}
+    taps: dict[str, tuple[int, int, int]] = {}
     for tensor in operator.inputs:
         for axis in tensor.axes if tensor.role is Role.INPUT else ():
             if len(axis.terms) != 2:
@@ -95,13 +95,13 @@ def window_of(operator: Operator) -> Window | None:
             by_like = {likes[term.dim]: term for term in axis.terms}
             for place, tap in (("P", "R"), ("Q", "S")):
                 if by_like.keys() == {place, tap}:
-                    found[tap] = (
+                    taps[tap] = (
                         operator.bounds[by_like[tap].dim],
                         by_like[place].stride,
                         by_like[tap].stride,
                     )
-    rows, columns = found.get("R", (1, 1, 1)), found.get("S", (1, 1, 1))
-    return (rows[0], columns[0], rows[1], columns[1], rows[2], columns[2]) if found else None
+    rows, columns = taps.get("R", (1, 1, 1)), taps.get("S", (1, 1, 1))
+    return (rows[0], columns[0], rows[1], columns[1], rows[2], columns[2]) if taps else None
 
 
 def whole_tiling(operator: Operator, batch: int) -> Tiling:
@@ -164,7 +164,7 @@ def _input_positions(operator: Operator, axis: int, ranges: dict[str, Range]) ->
     return math.prod(len(touched(tensor_axis, ranges, operator.bounds)) for tensor_axis in moving)
 
 
-def weight_blocks(operator: Operator, one: Tiling) -> tuple[Int64s, Int64s]:
+def weight_blocks(operator: Operator, tiling: Tiling) -> tuple[Int64s, Int64s]:
     """Weights of all atoms of one sample range: elements per block, and which block an atom reads.
 
     Returns
@@ -177,7 +177,7 @@ def weight_blocks(operator: Operator, one: Tiling) -> tuple[Int64s, Int64s]:
     tensors = [tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT]
     if not tensors:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return tensor_tiles(operator, tensors[0], one.axes)[:2]
+    return tensor_tiles(operator, tensors[0], tiling.axes)[:2]
 
 
 def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -> tuple[Int64s, Int64s, int]:

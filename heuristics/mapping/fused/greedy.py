@@ -54,5 +54,5 @@ class Greedy:
         return Outcome()
 
     def _least(self, arena: FusionArena, names: Names) -> Fraction | None:
-        found = [descend(arena, names, shape) for shape in flat_shapes(arena, names)]
-        return min((value for value in found if value is not None), default=None)
+        values = [descend(arena, names, shape) for shape in flat_shapes(arena, names)]
+        return min((value for value in values if value is not None), default=None)

@@ -105,10 +105,10 @@ def evolved(
     return ranked[0][1]
 
 
-def _nearest_to(one: SizedLayer, random_numbers: random.Random, layers: list[SizedLayer]) -> int:
+def _nearest_to(layer: SizedLayer, random_numbers: random.Random, layers: list[SizedLayer]) -> int:
     """The size whose cycles are nearest to those of any size of any layer."""
     other = random_numbers.choice(layers)
-    return one.nearest(float(random_numbers.choice(other.cycles)))
+    return layer.nearest(float(random_numbers.choice(other.cycles)))
 
 
 def _mutated(pick: int, count: int, random_numbers: random.Random) -> int:

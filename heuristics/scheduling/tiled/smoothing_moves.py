@@ -184,14 +184,14 @@ def source_at(
 
 
 @compiled
-def suspects_of(of: Setting, step: int, far: int, found: Int64s) -> Any:  # pragma: no cover
+def suspects_of(of: Setting, step: int, far: int, suspects: Int64s) -> Any:  # pragma: no cover
     """The multicasts that a step waits for; how many.
 
     Parameters
     ----------
     of : the plan
     step, far : the step, and steps before its use in which data may arrive
-    found : filled in
+    suspects : filled in
     """
     net, casts, loads, scratch = of.net, of.casts, of.loads, of.scratch
     link = busiest(net, step, loads)
@@ -209,7 +209,7 @@ def suspects_of(of: Setting, step: int, far: int, found: Int64s) -> Any:  # prag
             if casts.first[g] > step or casts.last[g] < step or (late and casts.last[g] != step):
                 continue
             if passes(net, casts, g, link):
-                found[n] = g
+                suspects[n] = g
                 n += 1
     return n
 

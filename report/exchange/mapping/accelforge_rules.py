@@ -141,17 +141,17 @@ def price(
 
 def counts_of(evaluation: FusedEvaluation) -> Counts:
     """Accesses of a fused mapping, those of shared stores with the einsum whose tensor they have."""
-    found: dict[tuple[str, str, str], list[int]] = {}
+    accesses: dict[tuple[str, str, str], list[int]] = {}
     for cost in evaluation.layers:
         for (level, tensor), (reads, fills, updates) in cost.accesses.items():
-            row = found.setdefault((cost.layer, level, tensor), [0, 0])
+            row = accesses.setdefault((cost.layer, level, tensor), [0, 0])
             row[0] += reads
             row[1] += fills + updates
     for move in evaluation.movements:
         layer, _, tensor = move.tensor.rpartition(".")
         for (level, kind), number in move.accesses.items():
-            found.setdefault((layer, level, tensor), [0, 0])[kind != "reads"] += number
-    return {key: (reads, writes) for key, (reads, writes) in found.items()}
+            accesses.setdefault((layer, level, tensor), [0, 0])[kind != "reads"] += number
+    return {key: (reads, writes) for key, (reads, writes) in accesses.items()}
 
 
 def _seconds(

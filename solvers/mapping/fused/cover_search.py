@@ -327,22 +327,22 @@ class CoverSearch:
                 self.memory,
                 self.floors,
             )
-        found = search.run(cutoff, limits)
-        bound = before.bound if found.bound is None else max(before.bound, found.bound)
-        reason = found.reason or ("" if found.complete else STOPPED)
-        if found.close:
-            reason = "" if found.tree is not None else "every fused mapping takes more, but for the gap"
+        result = search.run(cutoff, limits)
+        bound = before.bound if result.bound is None else max(before.bound, result.bound)
+        reason = result.reason or ("" if result.complete else STOPPED)
+        if result.close:
+            reason = "" if result.tree is not None else "every fused mapping takes more, but for the gap"
         return GroupAnswer(
             before.group,
-            found.tree,
-            found.value,
+            result.tree,
+            result.value,
             bound,
             reason,
-            0 if found.evaluation is None else found.evaluation.cycles,
-            skeletons=found.skeletons,
-            opened=found.opened,
-            solves=found.solves,
-            impossible=found.tree is None and found.complete and cutoff is None,
+            0 if result.evaluation is None else result.evaluation.cycles,
+            skeletons=result.skeletons,
+            opened=result.opened,
+            solves=result.solves,
+            impossible=result.tree is None and result.complete and cutoff is None,
         )
 
     def unlinked(self) -> Iterator[Unlinked]:

@@ -84,10 +84,10 @@ class GroupGraph:
             if self.chosen.issuperset(pair) and self.is_linked(pair):
                 linked[pair[0]].add(pair[1])
                 linked[pair[1]].add(pair[0])
-        found: set[Group] = set()
+        groups: set[Group] = set()
         for layer in self.chosen:
-            found |= set(_connected(layer, linked, most))
-        return sorted((g for g in found if self.may_run_as_one(g)), key=lambda g: (len(g), g))
+            groups |= set(_connected(layer, linked, most))
+        return sorted((g for g in groups if self.may_run_as_one(g)), key=lambda g: (len(g), g))
 
     def circle_of(self, groups: Sequence[Group]) -> list[Group]:
         """Groups that wait for each other in a circle; empty where they can run in some order."""

@@ -209,10 +209,10 @@ def _find(trees: SkeletonSpace, bare: Branch) -> None:
     for cut in (*(Cut((), rank) for rank in trees.loops(layers)), *trees.cuts(shape)):
         loop = trees.loops(tuple(_at(tree, cut.place).layers()))[cut.rank]
         wanted = [node for node in _loops_of(_at(bare, cut.place)) if (node.layer, node.dim) == loop]
-        for found in trees.cut(tree, cut):
-            own = [node for node in _loops_of(_at(found, cut.place)) if (node.layer, node.dim) == loop]
+        for variant in trees.cut(tree, cut):
+            own = [node for node in _loops_of(_at(variant, cut.place)) if (node.layer, node.dim) == loop]
             if own == wanted:
-                tree = found
+                tree = variant
                 break
         else:
             raise _OutsideError(f"no such loop over {'.'.join(loop)} is searched")

@@ -64,14 +64,14 @@ def search_network_fusion(
 
 
 def _power_of_sum(
-    problem: FusionProblem, search: CoverSearch, found: CoverAnswer, power: int
+    problem: FusionProblem, search: CoverSearch, cover: CoverAnswer, power: int
 ) -> FusionAnswer:
     """The answer for a power of energy alone or of cycles alone.
 
     Parameters
     ----------
     problem, search : the question, and what searched
-    found : energy or cycles themselves
+    cover : energy or cycles themselves
     power : of the sum
     """
 
@@ -80,26 +80,26 @@ def _power_of_sum(
         return replace(answer, value=value, bound=answer.bound**power)
 
     def one_by_one(places: Iterable[int]) -> Figures:
-        alone = [found.answers[place,] for place in places]
+        alone = [cover.answers[place,] for place in places]
         values = [answer.value for answer in alone if answer.value is not None]
         value = sum(values, Fraction(0)) ** power if len(values) == len(alone) else None
         return value, sum((answer.bound for answer in alone), Fraction(0)) ** power
 
     return FusionAnswer(
-        tuple(_evaluated(problem, raised(found.answers[place])) for place in found.chosen),
-        tuple(raised(answer) for answer in found.answers.values() if answer.is_fused),
+        tuple(_evaluated(problem, raised(cover.answers[place])) for place in cover.chosen),
+        tuple(raised(answer) for answer in cover.answers.values() if answer.is_fused),
         tuple(search.unlinked()),
-        None if found.value is None else found.value**power,
-        found.bound**power,
-        tuple(one_by_one(place) for place in found.chosen),
+        None if cover.value is None else cover.value**power,
+        cover.bound**power,
+        tuple(one_by_one(place) for place in cover.chosen),
         one_by_one(search.places.values()),
-        tuple(_apart(found, place) for place in found.chosen),
-        impossible=found.impossible,
+        tuple(_apart(cover, place) for place in cover.chosen),
+        impossible=cover.impossible,
     )
 
 
-def _apart(found: CoverAnswer, place: Group) -> tuple[GroupAnswer, ...]:
-    return tuple(found.answers[layer,] for layer in place)
+def _apart(cover: CoverAnswer, place: Group) -> tuple[GroupAnswer, ...]:
+    return tuple(cover.answers[layer,] for layer in place)
 
 
 def _evaluated(problem: FusionProblem, answer: GroupAnswer) -> GroupAnswer:
@@ -134,7 +134,7 @@ class _ProductSearch:
         self.problem, self.limits, self.search, self.told = problem, limits, search, search.told
         self.objective = problem.objective
         self.free = at_price(problem.engine, None)
-        self.found: list[_Priced] = []
+        self.priced: list[_Priced] = []
 
     def run(self) -> FusionAnswer:
         """Search at ever more prices."""
@@ -142,11 +142,11 @@ class _ProductSearch:
         gap = self.limits.gap / sum(self.objective.key_powers)
         fewest = self._least(self.free)
         price: Fraction | None = self._first_price()
-        while price is not None and len(self.found) < MOST_PRICES:
+        while price is not None and len(self.priced) < MOST_PRICES:
             limits = replace(self.limits.share(0.4), gap=gap)
             engine = at_price(self.problem.engine, price)
             self.search.told = _without(price, self.told)
-            self.found.append(_Priced(price, self.search.run(engine, limits)))
+            self.priced.append(_Priced(price, self.search.run(engine, limits)))
             lines = self._lines()
             best = self._best(lines)
             if self.limits.expired or best is None:
@@ -186,7 +186,8 @@ class _ProductSearch:
     def _lines(self) -> list[Line]:
         """Of the whole network; at no price, what it takes whatever its mapping."""
         lines = [
-            Line(found.price, found.cover.bound, found.point(found.cover.chosen)) for found in self.found
+            Line(priced.price, priced.cover.bound, priced.point(priced.cover.chosen))
+            for priced in self.priced
         ]
         return _with_free_cycles(lines, self._least(self.problem.engine))
 
@@ -199,11 +200,11 @@ class _ProductSearch:
         lines = self._lines()
         best = self._best(lines)
         bound = least_key(self.objective, lines, fewest)
-        at = self.found[-1]
-        for found in self.found:
-            point = found.point(found.cover.chosen)
+        at = self.priced[-1]
+        for priced in self.priced:
+            point = priced.point(priced.cover.chosen)
             if point is not None and self.objective.key(*point) == best:
-                at = found
+                at = priced
         reported = {place: self._reported(at, place) for place in at.cover.answers}
         return FusionAnswer(
             tuple(_evaluated(self.problem, reported[place]) for place in at.cover.chosen),
@@ -218,31 +219,31 @@ class _ProductSearch:
             ),
             tuple(sorted(lines, key=lambda line: line.price)),
             fewest,
-            impossible=any(found.cover.impossible for found in self.found),
+            impossible=any(priced.cover.impossible for priced in self.priced),
         )
 
     def _best_at(self, places: list[Group]) -> _Priced:
         """Of all prices the first at which some groups together have their least key."""
 
-        def key(found: _Priced) -> tuple[bool, Fraction]:
-            point = found.point(places)
+        def key(priced: _Priced) -> tuple[bool, Fraction]:
+            point = priced.point(places)
             return point is None, Fraction(0) if point is None else self.objective.key(*point)
 
-        return min(self.found, key=key)
+        return min(self.priced, key=key)
 
     def _group_lines(self, places: list[Group]) -> list[Line]:
         """Of some groups together."""
         lines: list[Line] = []
-        for found in self.found:
-            least = sum((found.cover.answers[place].bound for place in places), Fraction(0))
-            lines.append(Line(found.price, least, found.point(places)))
+        for priced in self.priced:
+            least = sum((priced.cover.answers[place].bound for place in places), Fraction(0))
+            lines.append(Line(priced.price, least, priced.point(places)))
         engine = self.problem.engine
-        groups = [self.found[0].cover.answers[place].group for place in places]
+        groups = [self.priced[0].cover.answers[place].group for place in places]
         return _with_free_cycles(lines, sum((self._of_group(group, engine) for group in groups), Fraction(0)))
 
     def _fewest(self, places: Iterable[Group]) -> Fraction:
         """Cycles of some groups together at least."""
-        groups = [self.found[0].cover.answers[place].group for place in places]
+        groups = [self.priced[0].cover.answers[place].group for place in places]
         return sum((self._of_group(group, self.free) for group in groups), Fraction(0))
 
     def _reported(self, at: _Priced, place: Group) -> GroupAnswer:

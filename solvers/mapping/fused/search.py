@@ -107,7 +107,7 @@ class FusedSearch:
             [level.read_energy_of(role) + level.write_energy_of(role) for level in engine.levels]
             for role in roles
         ]
-        self.gains = all(one == sorted(one, reverse=True) for one in costs)
+        self.gains = all(row == sorted(row, reverse=True) for row in costs)
         self._listed = False
         self._next_dive = FIRST_DIVE
         self._chance = Random(0)

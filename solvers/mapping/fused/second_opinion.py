@@ -220,16 +220,16 @@ class _Opinion:
             self.note(about, Proof(Verdict.UNDECIDED, SOLVER, reason))
             return
         try:
-            found = least_cover(self.claim.linked, self.costs, self.limits)
+            cover = least_cover(self.claim.linked, self.costs, self.limits)
         except (TooLargeError, LimitReachedError) as error:
             self.note(about, Proof(Verdict.UNDECIDED, SOLVER, str(error)))
             return
         seconds = self.limits.elapsed - before
-        if found is None:
+        if cover is None:
             text = "finds no mapping of the whole, fused or not"
             self.note(about, Proof(Verdict.CONFIRMED, SOLVER, text, seconds))
             return
-        total, chosen = found
+        total, chosen = cover
         if total**power >= claimed and not self.claim.infeasible:
             text = "proves a bound at least as high"
             self.note(about, Proof(Verdict.CONFIRMED, SOLVER, text, seconds))

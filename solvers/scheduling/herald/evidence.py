@@ -95,11 +95,11 @@ def _counted(
     return Cost(evaluation.energy, cycles, held, held_weights, mapping), ""
 
 
-def _held(operator: Operator, engine: Engine, found: Evaluation, tensors: set[str] | None) -> int:
+def _held(operator: Operator, engine: Engine, evaluation: Evaluation, tensors: set[str] | None) -> int:
     """Bytes that tiles take in the global memory, which is the level next to DRAM."""
     memory = engine.levels[1]
     roles = {tensor.name: tensor.role for tensor in operator.tensors}
-    rows = [row for row in found.accesses if row.level == memory.name]
+    rows = [row for row in evaluation.accesses if row.level == memory.name]
     bits = sum(
         row.tile * engine.width(memory, roles[row.tensor])
         for row in rows

@@ -115,13 +115,13 @@ class LeastBoundFirst:
         system = search.problem.systems[division]
         search.learn(Candidate(division, system, problem, result, _figures(result)))
 
-    def _refine(self, search: CodesignSearch, one: Candidate) -> None:
+    def _refine(self, search: CodesignSearch, candidate: Candidate) -> None:
         """The better of Herald's two schedules, and the LP's bound."""
-        probe = _resumed(search, one, replace(search.limits))
+        probe = _resumed(search, candidate, replace(search.limits))
         _offer_herald(probe, Ordering.DEPTH_FIRST)
-        basic_bounds(probe, feasible_options(one.problem))
+        basic_bounds(probe, feasible_options(candidate.problem))
         result = probe.result(_HERALD, __version__)
-        search.learn(replace(one, result=result, herald=_figures(result)))
+        search.learn(replace(candidate, result=result, herald=_figures(result)))
 
     def _branch(self, search: CodesignSearch) -> None:
         """Schedule the partition of least bound, again and again."""
@@ -135,7 +135,7 @@ class LeastBoundFirst:
             if not search.enough(candidate.bound):
                 heapq.heappush(open_, (candidate.bound, next(number), candidate))
 
-    def _question(self, search: CodesignSearch, one: Candidate) -> None:
+    def _question(self, search: CodesignSearch, candidate: Candidate) -> None:
         """Count the costs of one partition again, once, before its schedule is reported.
 
         The file of costs is sealed against damage; whoever forges seals too is found out here.
@@ -144,14 +144,14 @@ class LeastBoundFirst:
         ------
         InputError : where the file was wrong; what is known to be wrong is mended by then
         """
-        if one.division in self._questioned or search.limits.expired:
+        if candidate.division in self._questioned or search.limits.expired:
             return
-        self._questioned.add(one.division)
+        self._questioned.add(candidate.division)
         try:
-            problem = self._recount(one.division, search.limits)
+            problem = self._recount(candidate.division, search.limits)
         except LimitReachedError:
             return
-        if problem.content_hash != one.problem.content_hash:
+        if problem.content_hash != candidate.problem.content_hash:
             raise InputError(
                 self._costs or str(cache_folder()),
                 None,
@@ -166,13 +166,13 @@ def _begun(
 
 
 def _resumed(
-    search: CodesignSearch, one: Candidate, limits: Limits, listener: Listener | None = None
+    search: CodesignSearch, candidate: Candidate, limits: Limits, listener: Listener | None = None
 ) -> ScheduleSearch:
     """A further search for a schedule on a partition, with what is known of it."""
-    view = _begun(search, one.problem, limits, listener)
-    origin = Origin.EXACT if one.visits else Origin.HEURISTIC
-    view.confirm(one.schedule, "earlier visit" if one.visits else _HERALD, origin=origin)
-    view.raise_bound(one.bound, "earlier visit")
+    view = _begun(search, candidate.problem, limits, listener)
+    origin = Origin.EXACT if candidate.visits else Origin.HEURISTIC
+    view.confirm(candidate.schedule, "earlier visit" if candidate.visits else _HERALD, origin=origin)
+    view.raise_bound(candidate.bound, "earlier visit")
     return view
 
 
@@ -183,22 +183,22 @@ def _offer_herald(probe: ScheduleSearch, ordering: Ordering) -> None:
     probe.offer(herald(problem, settings, lambda: probe.limits.expired), _HERALD, origin=Origin.HEURISTIC)
 
 
-def _scheduled(search: CodesignSearch, one: Candidate) -> Candidate:
+def _scheduled(search: CodesignSearch, candidate: Candidate) -> Candidate:
     """What is known of a partition after a slice of exact scheduling; what that finds counts at once."""
     assert search.key is not None
-    longest = _SLICE * 2**one.visits
+    longest = _SLICE * 2**candidate.visits
     limits = search.limits.share(longest=longest).stopping(BoundReaches(search.goal(search.key)))
     inner: ScheduleSearch | None = None
 
     def learn(inner: ScheduleSearch) -> Candidate:
         result = inner.result(CpSatScheduler.name, CpSatScheduler().version)
-        return search.learn(replace(one, result=result, visits=one.visits + 1))
+        return search.learn(replace(candidate, result=result, visits=candidate.visits + 1))
 
     def notify(point: TracePoint) -> None:
         if point.key is not None and point.bound is not None and inner is not None:
             learn(inner)
 
-    inner = _resumed(search, one, limits, notify)
+    inner = _resumed(search, candidate, limits, notify)
     CpSatScheduler().solve(inner)
     return learn(inner)
 

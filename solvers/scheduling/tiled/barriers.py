@@ -179,18 +179,22 @@ class _Needs:
         return mapped_whole[0], mapped_whole[1], mapped_whole[2]
 
 
-def _fewest(operator: Operator, one: OperandAxes, size: int, has: tuple[bool, bool, bool, bool]) -> int:
+def _fewest(operator: Operator, operand: OperandAxes, size: int, has: tuple[bool, bool, bool, bool]) -> int:
     """Positions along a coordinate that a reader needs at least, wherever its atom lies."""
     shape = shape_of(operator)
     bounds = (*shape.sizes, shape.parts)
-    cut = [axis for axis in one.depends if not has[axis]]
+    cut = [axis for axis in operand.depends if not has[axis]]
     ranges: dict[str, Range] = {}
-    for axis in one.depends:
+    for axis in operand.depends:
         if has[axis]:
             ranges |= loop_ranges(operator, axis, 0, bounds[axis])
     fewest = size
     # where each loop is a digit of the positions, one iteration of it reads as many wherever it lies
-    alike = not any(shape.scattered) and one.covers(size) and all(len(axis.terms) == 1 for axis in one.axes)
+    alike = (
+        not any(shape.scattered)
+        and operand.covers(size)
+        and all(len(axis.terms) == 1 for axis in operand.axes)
+    )
     places = itertools.product(*(range(bounds[axis]) for axis in cut))
     for count, place in enumerate(places):
         if count == MOST_POSITIONS:
@@ -198,7 +202,7 @@ def _fewest(operator: Operator, one: OperandAxes, size: int, has: tuple[bool, bo
         here = dict(ranges)
         for axis, at in zip(cut, place, strict=True):
             here |= loop_ranges(operator, axis, at, at + 1)
-        fewest = min(fewest, len(positions_read(operator, one, size, here)))
+        fewest = min(fewest, len(positions_read(operator, operand, size, here)))
         if fewest == 0 or alike:
             break
     return fewest

@@ -118,10 +118,12 @@ def _least_sum(kinds: Sequence[float], product: Floats) -> Floats:
     The cheapest are raised to a common level.
     """
     p, q, r = sorted(kinds)
-    one = p * product
-    two = np.sqrt(p * q * product)
-    three = np.cbrt(p * q * r * product)
-    least: Floats = np.where(one <= q, one + q + r, np.where(two <= r, 2 * two + r, 3 * three))
+    raised_first = p * product
+    raised_two = np.sqrt(p * q * product)
+    raised_all = np.cbrt(p * q * r * product)
+    least: Floats = np.where(
+        raised_first <= q, raised_first + q + r, np.where(raised_two <= r, 2 * raised_two + r, 3 * raised_all)
+    )
     return least
 
 

@@ -109,14 +109,14 @@ def _options(flow: str) -> str:
     return "" if flow == "kc" else f"dataflow={flow}"
 
 
-def cycles(found: Found) -> float:
+def cycles(plan: Found) -> float:
     """Of a plan; not a number without one."""
-    return float(found.cycles) if found.is_plan else nan
+    return float(plan.cycles) if plan.is_plan else nan
 
 
-def energy(found: Found) -> float:
+def energy(plan: Found) -> float:
     """pJ of a plan; not a number without one."""
-    return found.total_energy if found.is_plan else nan
+    return plan.total_energy if plan.is_plan else nan
 
 
 def least(network: str, batch: int, link: int, options: str) -> dict[str, float]:

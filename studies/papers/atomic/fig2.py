@@ -122,8 +122,8 @@ def judge(data: Data) -> Verdict:
         f"as follows, in percent: {', '.join(spans)}.",
         needed="The directions of every layer would be needed.",
         explained=[
-            one.what
-            for one, row in zip(compared, data["rows"], strict=True)
+            comparison.what
+            for comparison, row in zip(compared, data["rows"], strict=True)
             if min(row[f"{way} [%]"] for way in ways)
             <= row["printed [%]"]
             <= max(row[f"{way} [%]"] for way in ways)

@@ -59,11 +59,11 @@ def differences(data: Data) -> dict[str, float]:
 
 def judge(data: Data) -> Verdict:
     """4.19 % on average, 0.3 % for Oy|Ox, 14 % for M|Fx."""
-    found = differences(data)
-    compared = [Number("difference of two models, mean [%]", 4.19, 100 * fmean(found.values()), "{:.2f}")]
+    by_layer = differences(data)
+    compared = [Number("difference of two models, mean [%]", 4.19, 100 * fmean(by_layer.values()), "{:.2f}")]
     for name, printed in (("Oy|Ox", 0.3), ("M|Fx", 14.0)):
-        if name in found:
-            compared.append(Number(f"{name} [%]", printed, 100 * found[name], "{:.2f}"))
+        if name in by_layer:
+            compared.append(Number(f"{name} [%]", printed, 100 * by_layer[name], "{:.2f}"))
     by_part = {
         part: fmean(
             (own.get(part, 0.0) - other.get(part, 0.0)) / other["total"]

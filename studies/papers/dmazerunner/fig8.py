@@ -24,7 +24,9 @@ CONVOLUTIONS = ("conv1", "conv2", "conv3", "conv4", "conv5")
 def cycles(layer: str, batch: int) -> dict[str, Any]:
     """Ideal cycles of a layer, those of its least-energy mapping, and the least there are."""
     network, engine = resolve_model("alexnet", batch), load_engine("eyeriss-168")
-    operator = next(one.operator for one in network.layers if one.name == layer and one.operator is not None)
+    operator = next(
+        item.operator for item in network.layers if item.name == layer and item.operator is not None
+    )
     row: dict[str, Any] = {"ideal": operator.macs / engine.instances}
     for name in ("energy", "cycles"):
         result = solve(layer_problem(operator, engine, parse_objective(name)), "auto")

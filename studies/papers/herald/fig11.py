@@ -71,10 +71,10 @@ def measure(study: Study) -> Data:
 
 def plots(rows: list[Row]) -> dict[tuple[str, str], dict[str, list[Row]]]:
     """The points by plot and kind."""
-    found: dict[tuple[str, str], dict[str, list[Row]]] = {}
+    by_plot: dict[tuple[str, str], dict[str, list[Row]]] = {}
     for row in rows:
-        found.setdefault((row["workload"], row["class"]), {}).setdefault(row["kind"], []).append(row)
-    return found
+        by_plot.setdefault((row["workload"], row["class"]), {}).setdefault(row["kind"], []).append(row)
+    return by_plot
 
 
 def _best(rows: list[Row]) -> list[Row]:
@@ -144,9 +144,9 @@ def judge(data: Data) -> Verdict:
         ),
         Statement("no FDA is on it", f"in {fda_front} of {count} plots", fda_front == count),
     ]
-    for workload, found in own.items():
+    for workload, ratios in own.items():
         printed = BY_WORKLOAD.get(workload, ())
-        for what, number, ours in zip(GAINS, printed, zip(*found, strict=True), strict=False):
+        for what, number, ours in zip(GAINS, printed, zip(*ratios, strict=True), strict=False):
             compared.append(Number(f"{workload}: {what} [%]", number, sum(ours) / len(ours), "{:.1f}"))
     return Verdict(
         compared,

@@ -50,10 +50,10 @@ def judge(data: Data) -> Verdict:
         )
     return Verdict(
         [
-            one
-            if not isinstance(one, Statement)
-            else Statement(one.what, "it is" if one.holds else "it is not", one.holds)
-            for one in compared
+            comparison
+            if not isinstance(comparison, Statement)
+            else Statement(comparison.what, "it is" if comparison.holds else "it is not", comparison.holds)
+            for comparison in compared
         ],
         differs=f"Bounds prove that {most_gained(max(certain))}, so that the scheduler is not the cause.",
         needed="The paper's latencies and energies of the FDAs would be needed.",

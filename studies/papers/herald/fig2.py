@@ -31,13 +31,16 @@ def styles(network: str) -> dict[str, Any]:
     systems = {style: make_system(style, RESOURCES, [style]) for style in STYLES}
     table = cost_table(workload_operators(work), [*systems.values()], Limits(threads=1))
     problems = {style: problem_from_table(work, system, "edp", table) for style, system in systems.items()}
-    found: dict[str, Any] = {style: scheduled(problem, "greedy") for style, problem in problems.items()}
+    schedules: dict[str, Any] = {style: scheduled(problem, "greedy") for style, problem in problems.items()}
     cycles, energy = 0.0, 0.0
     for options in zip(*(problem.tasks for problem in problems.values()), strict=True):
         own = [option for task in options for option in task.options]
         best = min(own, key=lambda option: option.cycles * option.energy)
         cycles, energy = cycles + best.cycles, energy + float(best.energy)
-    return {**found, "best style of each layer": {"cycles": cycles, "energy": energy, "edp": cycles * energy}}
+    return {
+        **schedules,
+        "best style of each layer": {"cycles": cycles, "energy": energy, "edp": cycles * energy},
+    }
 
 
 def deep_share(network: str) -> float:

@@ -32,12 +32,12 @@ def preferred(layer: str) -> dict[str, Any]:
     operator = parse_layer(layer)[1]
     systems = {style: make_system(style, RESOURCES, [style]) for style in STYLES}
     table = cost_table([operator], [*systems.values()], Limits(threads=1))
-    found = {}
+    styles = {}
     for style, system in systems.items():
         option = options_of(operator, system, "edp", table)[0]
         utilization = operator.macs / (RESOURCES.pes * option.cycles)
-        found[style] = {"utilization": utilization, "edp": option.cycles * float(option.energy)}
-    return found
+        styles[style] = {"utilization": utilization, "edp": option.cycles * float(option.energy)}
+    return styles
 
 
 def measure(study: Study) -> Data:

@@ -102,8 +102,8 @@ def design_space(
     metric = METRIC_OF[ScheduleObjective.EDP]
     points = []
     for parts, system in systems.items():
-        found = scheduled(problem_from_table(work, system, metric, table), method)
-        points.append({"parts": [[pes, float(rate)] for pes, rate in parts], **found})
+        schedule = scheduled(problem_from_table(work, system, metric, table), method)
+        points.append({"parts": [[pes, float(rate)] for pes, rate in parts], **schedule})
     return points
 
 

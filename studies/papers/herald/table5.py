@@ -64,7 +64,7 @@ def judge(data: Data) -> Verdict:
         f"is printed for Shi-diannao, takes the EDP from {straight:.2f} to {mirrored:.2f} times the best at "
         "most; the text around the table, too, has more PEs for NVDLA.",
         needed="Which column is whose would be needed.",
-        explained=[one.what for one in compared] if mirrored < 1.1 else (),
+        explained=[comparison.what for comparison in compared] if mirrored < 1.1 else (),
         best="The bound is the least of all partitions of the grid, so that no other partition or schedule "
         "is below it.",
     )

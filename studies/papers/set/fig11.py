@@ -114,7 +114,7 @@ def path(network: str, platform: str, batch: int, steps: int, seed: int) -> list
     anneal(
         form, begun, Cooling(steps=steps), Random(seed), lambda: False, lambda tree, value: trees.append(tree)
     )
-    return [found for tree in trees if (found := dot(form, tree)) is not None]
+    return [position for tree in trees if (position := dot(form, tree)) is not None]
 
 
 def measure(study: Study) -> Data:

@@ -125,15 +125,15 @@ def judge(data: Data) -> Verdict:
         for (what, name), printed in zip(SAVED.items(), PRINTED, strict=True)
     ]
     spans = {
-        what: [one.ours, *(row[what] for row in data["others"])]
-        for what, one in zip(SAVED, compared, strict=True)
+        what: [comparison.ours, *(row[what] for row in data["others"])]
+        for what, comparison in zip(SAVED, compared, strict=True)
     }
     moved = ", ".join(f"{what} {between(own, '{:.0f}')} %" for what, own in spans.items())
     longer = [
-        replace(one, ours=saved(chain, data["longer"][0], name))
-        for one, name in zip(compared, SAVED.values(), strict=True)
+        replace(comparison, ours=saved(chain, data["longer"][0], name))
+        for comparison, name in zip(compared, SAVED.values(), strict=True)
     ]
-    lasting = ", ".join(f"{one.ours:.1f}" for one in longer)
+    lasting = ", ".join(f"{comparison.ours:.1f}" for comparison in longer)
     ratio = best["bound"] / (best["cycles"] * best["energy"])
     more = 100 * (1 - ours["cycles"] / chain["cycles"])
     return Verdict(
@@ -143,7 +143,7 @@ def judge(data: Data) -> Verdict:
         f"alone ({', '.join(PAIRS)}) moves what is saved: {moved}.  The tile and the DRAM are those of the "
         "edge platform.",
         needed="The paper's blocks, its 16-tile accelerator and its simulator would be needed.",
-        explained=[one.what for one in longer if one.holds],
+        explained=[comparison.what for comparison in longer if comparison.holds],
         best=f"Our search saves {more:.1f} % of the latency, and no tree has less than {ratio:.2f} times the "
         f"EDP of the best one here ({best['scheme']}).",
     )

@@ -30,9 +30,9 @@ def measure(study: Study) -> Data:
             else cell(situation, method, 1, float(study["seconds"]))
             for method in (*METHODS, "bound")
         ]
-        *found, bound = answers(study, asked)
+        *own_values, bound = answers(study, asked)
         row: Row = {"situation": label(situation)}
-        for name, own in zip(METHODS.values(), found, strict=True):
+        for name, own in zip(METHODS.values(), own_values, strict=True):
             row |= {name: own.value, f"{name}: cycles": own.cycles, f"{name}: energy": own.energy}
         rows.append({**row, "bound": bound.bound})
     return {"rows": rows}

@@ -176,34 +176,38 @@ def segment_directives(
     return SegmentDirectives(scheme.kind, scheme.batch, tuple(written), scheme.stripes)
 
 
-def _inputs(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
+def _inputs(layer: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
     """Inputs of a box of results (channels, samples, rows, columns)."""
     k, n, h, w = box
-    channels = one.inputs if one.window == CONVOLUTION else k
-    if one.window == GROUPED:
-        channels = min(one.inputs, -(-k * one.groups // one.channels) * (one.inputs // one.groups))
-    if one.is_summed:
-        channels, rows, columns = min(one.inputs, -(-h // one.stride_rows)), one.input_rows, one.input_columns
-    elif one.spread:
-        rows = min(one.input_rows, (h + one.taps_rows - 2) // one.stride_rows + 1)
-        columns = min(one.input_columns, (w + one.taps_columns - 2) // one.stride_columns + 1)
+    channels = layer.inputs if layer.window == CONVOLUTION else k
+    if layer.window == GROUPED:
+        channels = min(layer.inputs, -(-k * layer.groups // layer.channels) * (layer.inputs // layer.groups))
+    if layer.is_summed:
+        channels, rows, columns = (
+            min(layer.inputs, -(-h // layer.stride_rows)),
+            layer.input_rows,
+            layer.input_columns,
+        )
+    elif layer.spread:
+        rows = min(layer.input_rows, (h + layer.taps_rows - 2) // layer.stride_rows + 1)
+        columns = min(layer.input_columns, (w + layer.taps_columns - 2) // layer.stride_columns + 1)
     else:
-        rows = min(one.input_rows, (h - 1) * one.stride_rows + one.taps_rows)
-        columns = min(one.input_columns, (w - 1) * one.stride_columns + one.taps_columns)
+        rows = min(layer.input_rows, (h - 1) * layer.stride_rows + layer.taps_rows)
+        columns = min(layer.input_columns, (w - 1) * layer.stride_columns + layer.taps_columns)
     return ("N", n), ("C", channels), ("Yi", rows), ("Xi", columns)
 
 
-def _weights(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
+def _weights(layer: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
     """Weights of a box, or the gradient that stands for them in a weight update."""
-    if one.is_summed:
-        return ("N", box[1]), ("K", box[0]), ("Yo", one.taps_rows), ("Xo", one.taps_columns)
-    return ("K", box[0]), ("C", one.depth), ("R", one.taps_rows), ("S", one.taps_columns)
+    if layer.is_summed:
+        return ("N", box[1]), ("K", box[0]), ("Yo", layer.taps_rows), ("Xo", layer.taps_columns)
+    return ("K", box[0]), ("C", layer.depth), ("R", layer.taps_rows), ("S", layer.taps_columns)
 
 
-def _results(one: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
+def _results(layer: SetLayer, box: list[int]) -> tuple[tuple[str, int], ...]:
     """A box of results; those of a weight update have no samples."""
     k, n, h, w = box
-    return (("K", k), ("Yo", h), ("Xo", w)) if one.is_summed else (("N", n), ("K", k), ("Yo", h), ("Xo", w))
+    return (("K", k), ("Yo", h), ("Xo", w)) if layer.is_summed else (("N", n), ("K", k), ("Yo", h), ("Xo", w))
 
 
 def _partitions(cost: NodeCost) -> dict[int, Partition]:

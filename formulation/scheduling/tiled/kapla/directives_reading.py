@@ -91,14 +91,14 @@ def read_chain(network: SetNetwork, directives: ChainDirectives, where: str = "d
     return ReadChain(tuple(schemes), directives.splits, partitions)
 
 
-def _partition(one: LayerDirectives, where: str) -> Partition:
+def _partition(layer: LayerDirectives, where: str) -> Partition:
     counts = dict.fromkeys(STACKED, 1)
-    for stack in one.stacks:
+    for stack in layer.stacks:
         if stack.dim not in counts or counts[stack.dim] > 1 or stack.copies < 2:
             reported = f"expected {', '.join(STACKED)} at most once each, over 2 tiles or more"
             raise InputError(where, f"stack({stack.dim}+={stack.shift}, {stack.copies})", reported)
         counts[stack.dim] = stack.copies
-    front = [STACKED.index(stack.dim) for stack in one.stacks]
+    front = [STACKED.index(stack.dim) for stack in layer.stacks]
     a, b, c, d = (*front, *(at for at in reversed(range(4)) if at not in front))
     k, n, h, w = counts.values()
     return Partition((k, n, h, w), (a, b, c, d))

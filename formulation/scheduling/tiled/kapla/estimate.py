@@ -188,28 +188,28 @@ class Estimator:
             lower_bounds.append(bound)
         return lower_bounds
 
-    def _full_in_turn(self, scheme: SegmentScheme, found: list[LeafBound]) -> Unfit | None:
+    def _full_in_turn(self, scheme: SegmentScheme, leaves: list[LeafBound]) -> Unfit | None:
         """Why all buffers together are too small for a temporal scheme; ``None`` where they may do."""
         runs = scheme.groups * scheme.stripes
-        if len(found) == 1 and runs == 1:
+        if len(leaves) == 1 and runs == 1:
             return None
         shift = runs == 1 and self.form.rules.weight_shift
-        pinned = 0 if shift else sum(bound.weights for bound in found)
+        pinned = 0 if shift else sum(bound.weights for bound in leaves)
         capacity = self.capacity * self.tiles
-        after = (*pairwise(found), (found[-1], found[0])) if runs > 1 else tuple(pairwise(found))
+        after = (*pairwise(leaves), (leaves[-1], leaves[0])) if runs > 1 else tuple(pairwise(leaves))
         for bound, following in after:
             held = bound.inputs + following.inputs + pinned
             if shift:
                 held += bound.weights + following.weights
             if held > capacity:
                 return Unfit(f"{self._names(scheme)}: data take {held} bytes, all buffers hold {capacity}")
-        if pinned + max(bound.inputs for bound in found) > capacity:
+        if pinned + max(bound.inputs for bound in leaves) > capacity:
             return Unfit(f"{self._names(scheme)}: weights take {pinned} bytes, all buffers hold {capacity}")
         return None
 
-    def _segment(self, scheme: SegmentScheme, found: list[LeafBound], cycles: int) -> SegmentBound:
-        dram = sum(bound.dram for bound in found) * scheme.groups
-        energy = sum(bound.energy for bound in found) * scheme.groups
+    def _segment(self, scheme: SegmentScheme, leaves: list[LeafBound], cycles: int) -> SegmentBound:
+        dram = sum(bound.dram for bound in leaves) * scheme.groups
+        energy = sum(bound.energy for bound in leaves) * scheme.groups
         return SegmentBound(energy, max(cycles, ceil(dram / self.form.machine.dram_rate)), dram)
 
     def _name(self, layer: int) -> str:

@@ -37,15 +37,15 @@ class Directives(ChainMethod):
     name = "directives"
 
     def choose(
-        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]
     ) -> ChosenChain:
         """Price segments until the time is up.
 
         Parameters
         ----------
-        form, seed, stop, found : as for `PipelineMethod.choose`
+        form, seed, stop, notify : as for `PipelineMethod.choose`
         """
-        return PricedChains(form, self.slicing, self.part, Random(seed), stop, found).solve()
+        return PricedChains(form, self.slicing, self.part, Random(seed), stop, notify).solve()
 
     @property
     def part(self) -> float:
@@ -112,14 +112,14 @@ class LearnedChains(Directives):
         super().begin(search, form)
 
     def choose(
-        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]
     ) -> ChosenChain:
         """Price segments until the time is up; learned partitions prove nothing.
 
         Parameters
         ----------
-        form, seed, stop, found : as for `PipelineMethod.choose`
+        form, seed, stop, notify : as for `PipelineMethod.choose`
         """
         if isinstance(form.engine, LearnedPartitions):
             form.engine.stop = stop
-        return replace(super().choose(form, seed, stop, found), bound=0.0, proven=False)
+        return replace(super().choose(form, seed, stop, notify), bound=0.0, proven=False)

@@ -54,7 +54,7 @@ class PipelineMethod(TreeMethod):
         return in_small_buffers(rules, machine.in_elements().engine.buffer_bytes)
 
     def choose(
-        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]
     ) -> ChosenChain:
         """The chain by the closed form alone.
 
@@ -63,7 +63,7 @@ class PipelineMethod(TreeMethod):
         form : of `form_of`
         seed : of all chance
         stop : whether the time is up
-        found : notified of every better chain
+        notify : notified of every better chain
         """
         raise NotImplementedError
 
@@ -76,10 +76,10 @@ class PipelineMethod(TreeMethod):
         form = self.form(search)
         self.begin(search, form)
 
-        def found(chain: Chain) -> None:
+        def notify(chain: Chain) -> None:
             self.offer_tree(search, form, chain.tree)
 
-        chosen = self.choose(form, search.limits.seed, lambda: search.done, found)
+        chosen = self.choose(form, search.limits.seed, lambda: search.done, notify)
         return Outcome(message=self.told(search, form, chosen))
 
     def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
@@ -114,7 +114,7 @@ class ChainMethod(PipelineMethod):
                 replace(self.slicing, orders="own", splits=False),
                 1,
                 stop=lambda: search.done,
-                found=lambda chain: self.offer_tree(search, form, chain.tree),
+                notify=lambda chain: self.offer_tree(search, form, chain.tree),
             ).solve()
 
 
@@ -131,15 +131,15 @@ class Kapla(ChainMethod):
     name = "kapla"
 
     def choose(
-        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]
     ) -> ChosenChain:
         """Section IV-B, then the partitions of every layer in the chains that are left.
 
         Parameters
         ----------
-        form, seed, stop, found : as for `PipelineMethod.choose`
+        form, seed, stop, notify : as for `PipelineMethod.choose`
         """
-        solver = KaplaSolver(form, self.slicing, self.k, ESTIMATES[self.estimate], stop, found)
+        solver = KaplaSolver(form, self.slicing, self.k, ESTIMATES[self.estimate], stop, notify)
         chain, count = solver.solve(), solver.pruning
         return ChosenChain(chain, schemes=count.schemes, valid=count.valid, kept=count.kept)
 
@@ -153,14 +153,14 @@ class Tangram(PipelineMethod):
     name = "tangram"
 
     def choose(
-        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]
     ) -> ChosenChain:
         """Every segment is evaluated; one partial chain continues per layer.
 
         Parameters
         ----------
-        form, seed, stop, found : as for `PipelineMethod.choose`
+        form, seed, stop, notify : as for `PipelineMethod.choose`
         """
         return ChosenChain(
-            tangram_chain(form, longest=self.spatial, stripes=self.bands, stop=stop, found=found)
+            tangram_chain(form, longest=self.spatial, stripes=self.bands, stop=stop, notify=notify)
         )

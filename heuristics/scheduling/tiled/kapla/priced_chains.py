@@ -29,7 +29,7 @@ class PricedChains:
         is a chain wherever the whole space has one
     random : draws them
     stop : whether the time is up
-    found : notified of every better chain
+    notify : notified of every better chain
     """
 
     form: ClosedForm
@@ -37,7 +37,7 @@ class PricedChains:
     part: float = 1.0
     random: Random = field(default_factory=lambda: Random(0))
     stop: Callable[[], bool] = lambda: False
-    found: Callable[[Chain], None] = lambda chain: None
+    notify: Callable[[Chain], None] = lambda chain: None
     best: Chain | None = field(init=False, default=None)
     priced: int = field(init=False, default=0)
     valid: int = field(init=False, default=0)
@@ -99,7 +99,7 @@ class PricedChains:
         chain = priced_chain(self.form, segments, splits) if segments else None
         if isinstance(chain, Chain) and (self.best is None or self._value(chain) < self._value(self.best)):
             self.best = chain
-            self.found(chain)
+            self.notify(chain)
 
     def _value(self, chain: Chain) -> float:
         return self.form.value(chain.energy, chain.cycles)

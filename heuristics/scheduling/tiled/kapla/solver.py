@@ -77,7 +77,7 @@ class KaplaSolver:
     estimator : what schemes are taken to cost at least: `AggregateEstimator` is closer to the paper,
         `Estimator` to the costs
     stop : whether the time is up
-    found : notified of every better chain
+    notify : notified of every better chain
     """
 
     form: ClosedForm
@@ -85,7 +85,7 @@ class KaplaSolver:
     keep: int = 4
     estimator: Callable[[ClosedForm, int], Estimates] = Estimator
     stop: Callable[[], bool] = lambda: False
-    found: Callable[[Chain], None] = lambda chain: None
+    notify: Callable[[Chain], None] = lambda chain: None
     pruning: Pruning = field(default_factory=Pruning)
 
     def solve(self) -> Chain | None:
@@ -106,7 +106,7 @@ class KaplaSolver:
                     fitted = True
                     if best is None or self._value(chain) < self._value(best):
                         best = chain
-                        self.found(chain)
+                        self.notify(chain)
                 if fitted or not unfit:
                     break
                 for start in {segment.start for segment in unfit}:
@@ -140,7 +140,7 @@ def tangram_chain(
     longest: int = 8,
     stripes: int = 1,
     stop: Callable[[], bool] = lambda: False,
-    found: Callable[[Chain], None] = lambda chain: None,
+    notify: Callable[[Chain], None] = lambda chain: None,
 ) -> Chain | None:
     """Tangram's dynamic programming: spatial segments of the network's own order at their costs.
 
@@ -149,7 +149,7 @@ def tangram_chain(
     longest : layers of a segment
     stripes : most row stripes of a sample that layers pass on
     stop : whether the time is up
-    found : notified of every better chain
+    notify : notified of every better chain
     """
     slicing = Slicing(SPATIAL, longest, 1, "own", stripes=stripes)
     best: Chain | None = None
@@ -168,5 +168,5 @@ def tangram_chain(
             assert isinstance(chain, Chain)
             if best is None or form.value(chain.energy, chain.cycles) < form.value(best.energy, best.cycles):
                 best = chain
-                found(chain)
+                notify(chain)
     return best

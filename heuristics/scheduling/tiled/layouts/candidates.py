@@ -103,11 +103,11 @@ def candidates(
     No layouts where none fits.
     """
     full = problem.machine.engine.columns * problem.machine.engine.lanes
-    found = _of_pieces(problem, unit, full, room, prices, most, atoms)
-    if found.layouts and unit.layer.operator.is_mac:
-        return found
+    offers = _of_pieces(problem, unit, full, room, prices, most, atoms)
+    if offers.layouts and unit.layer.operator.is_mac:
+        return offers
     # vector units are as fast on single channels, and a pool over a large map may fit for these alone
-    return found.beside(_of_pieces(problem, unit, 1, room, prices, most, atoms))
+    return offers.beside(_of_pieces(problem, unit, 1, room, prices, most, atoms))
 
 
 def _of_pieces(

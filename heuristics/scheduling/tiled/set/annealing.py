@@ -71,7 +71,7 @@ def anneal(
     cooling: Cooling,
     random: Random,
     stop: Callable[[], bool],
-    found: Callable[[Node, float], None],
+    notify: Callable[[Node, float], None],
     used: Callable[[], float] = lambda: 0.0,
     step: Callable[[Node, SetNetwork, Random], Node | None] = random_step,
 ) -> tuple[Node, float]:
@@ -80,7 +80,7 @@ def anneal(
     Parameters
     ----------
     begun : tree and value to begin with
-    found : called with every better tree
+    notify : called with every better tree
     used : part of the time that has passed; where that is more than the part of the steps, the temperature
         falls with it, so that an annealing that the clock ends has cooled down by then
     step : makes a random change of a tree; the paper's operators unless others are given
@@ -108,7 +108,7 @@ def anneal(
             now, cost = made, value
             if value < best[1]:
                 best = made, value
-                found(made, value)
+                notify(made, value)
     return best
 
 

@@ -42,13 +42,13 @@ class Segments:
 
     by_start: dict[int, dict[int, list[Segment]]] = field(default_factory=dict)
 
-    def add(self, one: Segment) -> bool:
+    def add(self, segment: Segment) -> bool:
         """Add a segment unless another one is as good; returns whether it was added."""
-        rivals = self.by_start.setdefault(one.start, {}).setdefault(one.end, [])
-        if any(other.energy <= one.energy and other.cycles <= one.cycles for other in rivals):
+        rivals = self.by_start.setdefault(segment.start, {}).setdefault(segment.end, [])
+        if any(other.energy <= segment.energy and other.cycles <= segment.cycles for other in rivals):
             return False
-        rivals[:] = [o for o in rivals if o.energy < one.energy or o.cycles < one.cycles]
-        rivals.append(one)
+        rivals[:] = [o for o in rivals if o.energy < segment.energy or o.cycles < segment.cycles]
+        rivals.append(segment)
         return True
 
     def from_start(self, start: int) -> Iterable[Segment]:

@@ -33,7 +33,7 @@ class Polisher:
     ----------
     loads : samples for which weights are loaded once
     stop : whether the time is up
-    found : called with every better sequence
+    notify : called with every better sequence
     allowed : whether a segment is looked at
     """
 
@@ -42,10 +42,10 @@ class Polisher:
         form: ClosedForm,
         loads: int,
         stop: Callable[[], bool],
-        found: Callable[[Row], None],
+        notify: Callable[[Row], None],
         allowed: Allowed = every_segment,
     ) -> None:
-        self.form, self.loads, self.stop, self.found, self.allowed = form, loads, stop, found, allowed
+        self.form, self.loads, self.stop, self.notify, self.allowed = form, loads, stop, notify, allowed
 
     def cost(self, row: Sequence[Node]) -> tuple[float, int] | None:
         """Energy and cycles of some segments; ``None`` where one of them does not fit or is not
@@ -96,7 +96,7 @@ class Polisher:
             if not merged:
                 return row
             row = [merged.get(at, tree) for at, tree in enumerate(row) if at - 1 not in merged]
-            self.found(row)
+            self.notify(row)
 
     def _gains(self, row: Row) -> list[tuple[float, int, Node, tuple[float, int]]]:
         """For every two neighbours that had better be one segment: the value, their place, that segment, and
@@ -136,7 +136,7 @@ class Polisher:
                 at += 1
                 continue
             row, quiet = better, 0
-            self.found(row)
+            self.notify(row)
         return row
 
     def _better(self, row: Row, at: int, width: int) -> Row | None:

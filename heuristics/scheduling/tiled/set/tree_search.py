@@ -84,7 +84,7 @@ class TreeSearch:
 
     Parameters
     ----------
-    found : called with every better tree and its value
+    notify : called with every better tree and its value
     shakes : random changes at most
     """
 
@@ -93,12 +93,12 @@ class TreeSearch:
         form: ClosedForm,
         clock: Clock,
         random: Random,
-        found: Callable[[Node, float], None],
+        notify: Callable[[Node, float], None],
         *,
         growth: Growth = Growth(),  # noqa: B008 - frozen
         shakes: int = 2000,
     ) -> None:
-        self.form, self.clock, self.random, self.found = form, clock, random, found
+        self.form, self.clock, self.random, self.notify = form, clock, random, notify
         self.growth, self.shakes = growth, shakes
         self.best: Node | None = None
         self.value = float("inf")
@@ -205,7 +205,7 @@ class TreeSearch:
         if value < self.value:
             self.value = value
             self.best = rooted(row, self.form.batch, group)
-            self.found(self.best, value)
+            self.notify(self.best, value)
 
     def _grow_and_polish(self, group: int, growth: Growth, part: float) -> None:
         """Grow until a part of the time is up, unless it is already, and polish the chain."""

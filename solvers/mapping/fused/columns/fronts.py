@@ -122,8 +122,8 @@ class Fronts:
             self.mappings += part.space.size
             if self.mappings > MOST_IN_ALL:
                 raise TooLargeError(f"turns have more than {MOST_IN_ALL:,} mappings, which are not listed")
-            for found in self._of_part(part, starts, continues):
-                best = _merged(best, found)
+            for front in self._of_part(part, starts, continues):
+                best = _merged(best, front)
         return best
 
     def _bare(self, starts: Starts) -> Engine:

@@ -33,21 +33,21 @@ class BestFirst:
     Parameters
     ----------
     stop : whether the time is up
-    found : notified of every better chain
+    notify : notified of every better chain
     warm : partial chains per state of the dynamic program on estimates that comes first; 0 for none
     """
 
     form: ClosedForm
     slicing: Slicing = field(default_factory=Slicing)
     stop: Callable[[], bool] = lambda: False
-    found: Callable[[Chain], None] = lambda chain: None
+    notify: Callable[[Chain], None] = lambda chain: None
     warm: int = 4
 
     def solve(self) -> ChosenChain:
         """Prove the best chain, or return the bounds reached."""
-        best = BestKnown(self.form, self.stop, self.found)
+        best = BestKnown(self.form, self.stop, self.notify)
         if self.warm:
-            KaplaSolver(self.form, self.slicing, self.warm, stop=self.stop, found=best.offer).solve()
+            KaplaSolver(self.form, self.slicing, self.warm, stop=self.stop, notify=best.offer).solve()
         bound = inf
         for splits, space in self.slicing.spaces(self.form):
             schemes = (scheme for start in space.starts[:-1] for scheme in space.schemes(start))

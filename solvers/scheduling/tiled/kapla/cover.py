@@ -59,7 +59,7 @@ class Cover:
     ----------
     solver : ``cpsat``, ``highs`` or ``cbc``
     stop : whether the search is over; that of the limits where it is ``None``
-    found : notified of every better chain
+    notify : notified of every better chain
     most_sets : sets of layers that are looked at where there are too many down-sets
     """
 
@@ -68,7 +68,7 @@ class Cover:
     slicing: Slicing = field(default_factory=Slicing)
     solver: str = "cpsat"
     stop: Callable[[], bool] | None = None
-    found: Callable[[Chain], None] = lambda chain: None
+    notify: Callable[[Chain], None] = lambda chain: None
     most_sets: int = MOST_SETS
     whole: int = field(init=False, default=0)
 
@@ -79,8 +79,8 @@ class Cover:
         ------
         ChildError : where a MIP's worker is missing or dies
         """
-        best = BestKnown(self.form, self.stop or (lambda: self.limits.expired), self.found)
-        KaplaSolver(self.form, self.slicing, stop=best.stop, found=best.offer).solve()
+        best = BestKnown(self.form, self.stop or (lambda: self.limits.expired), self.notify)
+        KaplaSolver(self.form, self.slicing, stop=best.stop, notify=best.offer).solve()
         bound = inf
         with child_of(self.solver, self.limits) as child:
             for splits, space in self.slicing.spaces(self.form):

@@ -27,15 +27,15 @@ class ProvenChains(ChainMethod):
     name = "chains"
 
     def choose(
-        self, form: ClosedForm, seed: int, stop: Callable[[], bool], found: Callable[[Chain], None]
+        self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]
     ) -> ChosenChain:
         """Best-first on the bounds of segments.
 
         Parameters
         ----------
-        form, seed, stop, found : as for `PipelineMethod.choose`
+        form, seed, stop, notify : as for `PipelineMethod.choose`
         """
-        return BestFirst(form, self.slicing, stop, found).solve()
+        return BestFirst(form, self.slicing, stop, notify).solve()
 
     def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
         return reported(form, chosen)
@@ -62,7 +62,7 @@ class CoveredLayers(ChainMethod):
             self.slicing,
             self.solver,
             stop=lambda: search.done,
-            found=lambda chain: self.offer_tree(search, form, chain.tree),
+            notify=lambda chain: self.offer_tree(search, form, chain.tree),
         )
         try:
             return Outcome(message=reported(form, cover.solve()))
@@ -70,13 +70,13 @@ class CoveredLayers(ChainMethod):
             return Outcome(message=f"solver {self.solver}: {failure}", error=True)
 
 
-def reported(form: ClosedForm, found: ChosenChain) -> str:
+def reported(form: ClosedForm, chosen: ChosenChain) -> str:
     """What a search says of its chains."""
-    if found.chain is None:
-        return "no chain of segments fits" if found.proven else ""
-    value = form.value(found.chain.energy, found.chain.cycles)
-    state = f"bound {found.bound:.4g}"
-    if found.proven:
-        left = 1 - found.bound / value
+    if chosen.chain is None:
+        return "no chain of segments fits" if chosen.proven else ""
+    value = form.value(chosen.chain.energy, chosen.chain.cycles)
+    state = f"bound {chosen.bound:.4g}"
+    if chosen.proven:
+        left = 1 - chosen.bound / value
         state = "proven" if left <= EXACT else f"proven to {left:.0e}"
     return f"best chain by the closed form {value:.4g}, {state}"

@@ -25,12 +25,12 @@ class BestKnown:
     Parameters
     ----------
     stop : whether the time is up
-    found : notified of every better chain
+    notify : notified of every better chain
     """
 
     form: ClosedForm
     stop: Callable[[], bool] = lambda: False
-    found: Callable[[Chain], None] = lambda chain: None
+    notify: Callable[[Chain], None] = lambda chain: None
     chain: Chain | None = None
     schemes: int = 0
     valid: int = 0
@@ -45,7 +45,7 @@ class BestKnown:
         """Store a chain if it is better."""
         if self.form.value(chain.energy, chain.cycles) < self.value:
             self.chain = chain
-            self.found(chain)
+            self.notify(chain)
 
     def offer_row(self, segments: Sequence[SegmentScheme], splits: int) -> None:
         """Store a sequence of segments if it fits and is better."""

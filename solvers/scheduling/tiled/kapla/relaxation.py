@@ -16,7 +16,7 @@ from tilewright.foundation.arrays import Floats, Int64s
 SLOPES = (0.0, 0.125, 0.25, 0.5, 0.7, 0.85, 1.0, 1.2, 1.4, 2.0, 4.0, 8.0)
 """Weights of energy against cycles, both in units of the best chain known; energy alone comes last."""
 
-WEIGHTS: Floats = np.array([*((one, 1.0) for one in SLOPES), (1.0, 0.0)])
+WEIGHTS: Floats = np.array([*((slope, 1.0) for slope in SLOPES), (1.0, 0.0)])
 """Weights of energy and of cycles, shape (weights, 2)."""
 
 ROUNDING = 1e-9

@@ -251,12 +251,12 @@ def ends_of(segments: Segments, sets: list[int]) -> tuple[Ends, Ends]:
     return ahead, {segment: (behind[0][segment], behind[1][segment]) for segment in sets}
 
 
-def _energy(one: Segment) -> float:
-    return one.energy
+def _energy(segment: Segment) -> float:
+    return segment.energy
 
 
-def _cycles(one: Segment) -> float:
-    return float(one.cycles)
+def _cycles(segment: Segment) -> float:
+    return float(segment.cycles)
 
 
 @dataclass(frozen=True, slots=True)

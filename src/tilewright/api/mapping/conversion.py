@@ -29,45 +29,45 @@ class Conversion(Displayed):
 
     Parameters
     ----------
-    found : the conversion
+    conversion : the conversion
     """
 
-    def __init__(self, found: exchange.Conversion) -> None:
-        self._found = found
+    def __init__(self, conversion: exchange.Conversion) -> None:
+        self._conversion = conversion
 
     @property
     def texts(self) -> dict[str, str]:
         """The content of every file, by its name."""
-        return {output.name: output.text for output in self._found.outputs}
+        return {output.name: output.text for output in self._conversion.outputs}
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """What does not carry over: where it stands, and whether it changes ``cost`` or ``space``."""
-        return self._found.losses
+        return self._conversion.losses
 
     @property
     def complete(self) -> bool:
         """Whether nothing was lost that changes an answer."""
-        return not self._found.grave
+        return not self._conversion.grave
 
     @property
     def machine(self) -> Machine | None:
         """The machine, where there is one."""
-        engine = self._found.bundle.engine
-        return None if engine is None else Machine(engine, self._found.bundle.machine)
+        engine = self._conversion.bundle.engine
+        return None if engine is None else Machine(engine, self._conversion.bundle.machine)
 
     @property
     def layers(self) -> list[Layer]:
         """The layers."""
         return [
             Layer(name, operator, f"nest:{nest_text(operator)}")
-            for name, operator in self._found.bundle.layers
+            for name, operator in self._conversion.bundle.layers
         ]
 
     @property
     def constraints(self) -> list[str]:
         """The constraints, as questions take them."""
-        return list(self._found.bundle.constraints)
+        return list(self._conversion.bundle.constraints)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write all files into a folder that exists.
@@ -84,7 +84,7 @@ class Conversion(Displayed):
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
-        return self._found.to_dict()
+        return self._conversion.to_dict()
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per loss."""

@@ -123,7 +123,7 @@ def drawings_in(path: Path, arch: str | None = None) -> dict[str, Callable[[], D
         if machine is None:
             raise InputError(where, "arch", "missing, expected one in the file or as --arch")
         return {fused.name: partial(fused_drawing, fused, machine, where)}
-    stored = (replace(one, engine=engine or one.engine) for one in mappings_in(data, path))
+    stored = (replace(mapping, engine=engine or mapping.engine) for mapping in mappings_in(data, path))
     return {mapping.name: partial(layer_drawing, mapping, where) for mapping in stored}
 
 

@@ -44,24 +44,24 @@ def emitted(path: Path, target: str, layers: Sequence[str] | None = None) -> str
     data = read_data(path)
     if is_fused_mapping(data) or (isinstance(data, dict) and data.get("schema") == "tilewright.fused/1"):
         return _fused_text(fused_mappings_in(data, path), target, layers, path)
-    found = [
+    chosen = [
         stored
         for stored in mappings_in(data, path)
         if layers is None or any(fnmatchcase(stored.name, pattern) for pattern in layers)
     ]
-    if not found:
+    if not chosen:
         wanted = "a mapping" if layers is None else f"a mapping of {', '.join(layers)}"
         raise InputError(str(path), None, f"expected {wanted}, got none")
     with located_in(str(path), {"--to"}):
-        for stored in found:
+        for stored in chosen:
             if stored.operator is None:
                 raise InputError(stored.name, "layer", "missing, expected the layer that the mapping is of")
             stored.mapping.validate(stored.operator, _engine(stored), stored.name)
         if target == "json":
-            entries = [{"name": each.name, **tiles_of(_operator(each), each.mapping)} for each in found]
+            entries = [{"name": each.name, **tiles_of(_operator(each), each.mapping)} for each in chosen]
             return json.dumps({"schema": SCHEMA, "layers": entries}, indent=2) + "\n"
-        names = _names(found)
-        return "\n".join(_text(each, target, names[index]) for index, each in enumerate(found))
+        names = _names(chosen)
+        return "\n".join(_text(each, target, names[index]) for index, each in enumerate(chosen))
 
 
 def _fused_text(
@@ -110,10 +110,10 @@ def _engine(stored: StoredMapping) -> Engine:
     return stored.engine
 
 
-def _names(found: Sequence[StoredMapping | StoredFusedMapping]) -> list[str]:
+def _names(chosen: Sequence[StoredMapping | StoredFusedMapping]) -> list[str]:
     """A name for every layer's function, each once."""
     names: list[str] = []
-    for stored in found:
+    for stored in chosen:
         plain = re.sub(r"\W", "_", stored.name, flags=re.ASCII) or "layer"
         plain = f"layer_{plain}" if plain[0].isdigit() or keyword.iskeyword(plain) else plain
         number = 1

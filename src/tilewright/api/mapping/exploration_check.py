@@ -142,14 +142,14 @@ def design_proofs(record: ExploreDocument, where: str, limits: Limits) -> tuple[
 
 
 def _layer_proof(
-    one: LayerBest, alone: list[int], space: DesignSpace, prover: DesignProofs, share: float
+    layer: LayerBest, alone: list[int], space: DesignSpace, prover: DesignProofs, share: float
 ) -> Proof:
     """Whether a layer has that value on that design, and no less than the bound on any."""
     usable = [design.index for design in space.designs if design.engine is not None]
-    key, bound = Fraction(one.value_exact), Fraction(one.bound_exact)
+    key, bound = Fraction(layer.value_exact), Fraction(layer.bound_exact)
     seconds, confirmed = 0.0, Proof(Verdict.CONFIRMED, "layers solved anew", "no design has less")
     for left, index in zip(range(len(usable), 0, -1), usable, strict=True):
-        claim = DesignClaim(index, alone, alone, key if index == one.index else None, bound)
+        claim = DesignClaim(index, alone, alone, key if index == layer.index else None, bound)
         proof = prover.prove(claim, share / left)
         seconds += proof.seconds
         if proof.verdict is not Verdict.CONFIRMED:

@@ -43,10 +43,14 @@ class _Cells(NetworkBuilder):
         self.before = first, rows, 96
         self.last = first, rows, 96
 
-    def projection(self, name: str, one: _Operation) -> Results:
+    def projection(self, name: str, operation: _Operation) -> Results:
         """A rectifier and a 1x1 convolution."""
-        self.copy(name + "_relu", one.inputs, one.rows_in, one.rows_in, one.reads)
-        return (self.conv(name + "_conv", one.inputs, one.outputs, one.rows, stride=one.stride),)
+        self.copy(name + "_relu", operation.inputs, operation.rows_in, operation.rows_in, operation.reads)
+        return (
+            self.conv(
+                name + "_conv", operation.inputs, operation.outputs, operation.rows, stride=operation.stride
+            ),
+        )
 
     def halved(
         self, name: str, inputs: int, outputs: int, rows_in: int, rows: int, reads: Results
@@ -58,23 +62,32 @@ class _Cells(NetworkBuilder):
             for number in (1, 2)
         )
 
-    def operation(self, kind: str, one: _Operation) -> Results:
+    def operation(self, kind: str, operation: _Operation) -> Results:
         """A separable convolution, a pooling or a link past both."""
-        name = f"{one.name}_{kind}"
+        name = f"{operation.name}_{kind}"
         if kind == "sc":
-            return one.reads if one.stride == 1 else self.projection(name, one)
+            return operation.reads if operation.stride == 1 else self.projection(name, operation)
         if kind == "mp3":
-            made = self.pool(name + "_pool", one.inputs, one.rows, one.reads, taps=3, stride=one.stride)
-            if one.inputs != one.outputs:
-                made = self.conv(name + "_conv", one.inputs, one.outputs, one.rows)
+            made = self.pool(
+                name + "_pool",
+                operation.inputs,
+                operation.rows,
+                operation.reads,
+                taps=3,
+                stride=operation.stride,
+            )
+            if operation.inputs != operation.outputs:
+                made = self.conv(name + "_conv", operation.inputs, operation.outputs, operation.rows)
             return (made,)
         taps = int(kind.removeprefix("sep"))
-        wide, narrow = one.inputs, one.outputs
-        self.copy(name + "_relu", wide, one.rows_in, one.rows_in, one.reads)
-        self.conv(name + "_conv1", wide, wide, one.rows, taps=taps, stride=one.stride, groups=wide)
-        self.conv(name + "_conv2", wide, narrow, one.rows)
-        self.conv(name + "_conv3", narrow, narrow, one.rows, taps=taps, groups=narrow)
-        return (self.conv(name + "_conv4", narrow, narrow, one.rows),)
+        wide, narrow = operation.inputs, operation.outputs
+        self.copy(name + "_relu", wide, operation.rows_in, operation.rows_in, operation.reads)
+        self.conv(
+            name + "_conv1", wide, wide, operation.rows, taps=taps, stride=operation.stride, groups=wide
+        )
+        self.conv(name + "_conv2", wide, narrow, operation.rows)
+        self.conv(name + "_conv3", narrow, narrow, operation.rows, taps=taps, groups=narrow)
+        return (self.conv(name + "_conv4", narrow, narrow, operation.rows),)
 
     def cell(self, name: str, channels: int, *, reduces: bool, after: str) -> None:
         """One cell; ``after`` says what came before: the ``stem``'s convolution, a ``reduction`` or other."""

@@ -278,17 +278,17 @@ class LayerBounds:
         return sum(self.read_bytes[number] for number in numbers if reads >> number & 1)
 
     @staticmethod
-    def _used(one: SetLayer) -> int:
+    def _used(layer: SetLayer) -> int:
         """Positions of the inputs up to the last that a window reaches."""
-        if one.spread or one.window in (SWAPPED, SUMMED):
-            return one.input_rows * one.input_columns
-        rows = (one.rows - 1) * one.stride_rows + one.taps_rows - one.pad_rows
-        columns = (one.columns - 1) * one.stride_columns + one.taps_columns - one.pad_columns
-        return min(one.input_rows, rows) * min(one.input_columns, columns)
+        if layer.spread or layer.window in (SWAPPED, SUMMED):
+            return layer.input_rows * layer.input_columns
+        rows = (layer.rows - 1) * layer.stride_rows + layer.taps_rows - layer.pad_rows
+        columns = (layer.columns - 1) * layer.stride_columns + layer.taps_columns - layer.pad_columns
+        return min(layer.input_rows, rows) * min(layer.input_columns, columns)
 
     @staticmethod
-    def _gaps(one: SetLayer) -> bool:
-        return one.stride_rows > one.taps_rows or one.stride_columns > one.taps_columns
+    def _gaps(layer: SetLayer) -> bool:
+        return layer.stride_rows > layer.taps_rows or layer.stride_columns > layer.taps_columns
 
     def external_bytes(self, layer: int) -> int:
         """Inputs of one sample from outside the network, but for those with gaps."""

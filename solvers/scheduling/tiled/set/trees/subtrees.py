@@ -245,7 +245,7 @@ class SubtreeClasses:
         return bool(((least.energy <= limit.energy * SLACK) & (least.cycles <= limit.cycles * SLACK)).any())
 
     def _keep(
-        self, found: dict[float, Subtrees], asked: Asked, limit: Limit, numbers: set[int], way: Way
+        self, by_time: dict[float, Subtrees], asked: Asked, limit: Limit, numbers: set[int], way: Way
     ) -> None:
         """Add a way to the class that it belongs to, unless the limit prunes it.
 
@@ -263,9 +263,9 @@ class SubtreeClasses:
             time = sum(child.time for child in way.children)
             if way.kind == "S":
                 time = time * way.slots / way.groups
-        known = found.get(time)
+        known = by_time.get(time)
         if known is None:
-            found[time] = Subtrees(asked, time, Taken(energy, cycles, moved), [way])
+            by_time[time] = Subtrees(asked, time, Taken(energy, cycles, moved), [way])
             return
         known.ways.append(way)
         for figure, other in zip(known.taken, (energy, cycles, moved), strict=True):
