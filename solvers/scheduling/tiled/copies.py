@@ -90,13 +90,18 @@ class Prices:
 def energy_prices(machine: TiledMachine) -> Prices:
     """pJ per byte.
 
-    A copy is written into a buffer, and passes a link or comes from DRAM once more.  An unfinished sum was
-    written, and read, where it was made.
+    A copy is written into a buffer, and passes a link or comes from DRAM once more.  The array of every
+    engine that has a weight reads it.  An unfinished sum was written, and read, where it was made.
     """
     engine = machine.engine
     copy = engine.buffer_write_energy + min(machine.hop_energy, machine.dram_energy)
     made = engine.buffer_write_energy + engine.buffer_read_energy
-    return Prices(copy, copy, copy + made)
+    return Prices(copy + array_reads(engine), copy, copy + made)
+
+
+def array_reads(engine: TileEngine) -> float:
+    """pJ that one more engine takes to read a byte of weights; none where reads follow the pixels."""
+    return 0.0 if engine.dataflow == "yx" else engine.buffer_read_energy
 
 
 def copies(layer: SharedLayer, prices: Prices, engines: Floats) -> Floats:

@@ -28,6 +28,7 @@ from tilewright.solvers.scheduling.tiled.bounds import ROUNDING, Bounds, bound_k
 from tilewright.solvers.scheduling.tiled.copies import (
     Prices,
     SharedLayer,
+    array_reads,
     copies,
     energy_prices,
     shared_layers,
@@ -146,12 +147,13 @@ class CopiesOverCycles:
     def energy(self, cycles: Floats) -> Floats:
         """pJ that copies and links take at least in a plan of so many cycles.
 
-        A copy of weights is written, and passes a link.  Those links are among the ones that weights pass on
-        their way to engines far from the ports, so that either all copies count, or all the way and the
-        copies' writes.
+        A copy of weights is written, read, and passes a link.  Those links are among the ones that weights
+        pass on their way to engines far from the ports, so that either all copies count, or all the way and
+        what copies take in buffers.
         """
         machine, prices = self._problem.machine, self.prices
-        written = Prices(machine.engine.buffer_write_energy, prices.inputs, prices.sums)
+        copied = machine.engine.buffer_write_energy + array_reads(machine.engine)
+        written = Prices(copied, prices.inputs, prices.sums)
         far = machine.hop_energy * self.link_bytes(cycles)
         return np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
 

@@ -161,10 +161,13 @@ def test_cycles_below_all_windows_have_no_plan() -> None:
     assert over.sums(np.array([10.0]), over.prices)[0] == inf
 
 
-def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer() -> None:
+@pytest.mark.parametrize(
+    "system", ["atomic-2x2[%s,array=4x4]", "atomic-2x2[%s,dataflow=yx]", "set-edge-4x4[%s]"]
+)
+def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer(system: str) -> None:
     """All ways to deal the four atoms of a layer out over two engines: energies lie above the bound."""
     network = Network("tiny", [Layer("a", conv2d(k=8, c=8, r=1, s=1, h=2, w=2), "t")])
-    machine = load_tiled_machine("atomic-2x2[engines=2x1,array=4x4]")
+    machine = load_tiled_machine(system % "engines=2x1")
     problem = TiledProblem(network, machine, tiled_objective("edp"))
     bounds = size_bounds(problem)
     over = CopiesOverCycles(problem, bounds)
