@@ -13,6 +13,7 @@ from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import random_plan, random_sizes
 
+from tilewright.formulation.scheduling.tiled.dag import WEIGHTS
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
@@ -20,7 +21,14 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.bounds import bound_key
-from tilewright.solvers.scheduling.tiled.copies import Prices, SharedLayer, copies, merged, shared_layers
+from tilewright.solvers.scheduling.tiled.copies import (
+    Prices,
+    SharedLayer,
+    array_reads,
+    copies,
+    merged,
+    shared_layers,
+)
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key, least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
 from tilewright.workloads.mapping.convolutions import conv2d
@@ -170,12 +178,22 @@ TWO_ENGINES = [
 
 
 def check_deals(problem: TiledProblem, sizes: list[AtomSize]) -> None:
-    """All ways to deal atoms out over two engines: energies and keys lie above the bounds."""
+    """All ways to deal atoms out over two engines: energies and keys lie above the bounds.
+
+    So do what arrays read again above the weights that both engines have.
+    """
     bounds, least, goal = size_bounds(problem), least_key(problem), TiledGoal(problem)
     over = CopiesOverCycles(problem, bounds)
     dag = problem.dag(sizes)
     order = np.arange(dag.tasks, dtype=np.int32)
+    again = float(dag.buffer_energy.sum() - whole_layers(problem).buffer_energy.sum())
+    read = np.repeat(order, np.diff(dag.read_starts))
     for engines in product(range(2), repeat=dag.tasks):
+        mine = (set(dag.reads[np.array(engines)[read] == engine].tolist()) for engine in range(2))
+        twice = sum(
+            int(dag.block_bytes[at]) for at in set.intersection(*mine) if dag.block_kind[at] == WEIGHTS
+        )
+        assert array_reads(problem.machine.engine) * twice <= again + 1e-9
         plan = complete(dag, problem.machine, np.array(engines, np.int32), order)
         result = problem.evaluate(dag, plan)
         extra = over.energy(np.array([float(result.cycles)]))[0]
