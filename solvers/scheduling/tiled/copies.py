@@ -62,6 +62,7 @@ class SharedLayer:
         unfinished sums
     read : bytes of inputs that the whole layer reads
     outside : whether the inputs come from DRAM; otherwise an engine may have made its own
+    pace : multiplications per cycle that no engine exceeds
     """
 
     unit: int
@@ -71,6 +72,7 @@ class SharedLayer:
     sums: int
     read: int
     outside: bool
+    pace: int = 1
 
     @property
     def coming(self) -> int:
@@ -159,14 +161,15 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[list[SharedLa
 
 
 def merged(layers: Sequence[SharedLayer]) -> SharedLayer:
-    """Layers that read one tensor alike as one layer with the channels of all.
-
-    Their multiplications are as their weights, of which an engine takes a cycle for no more than the fastest.
-    """
-    weights = sum(layer.weights for layer in layers)
-    fastest = max((layer.weights / layer.work for layer in layers), default=0.0)
-    work = weights / fastest if fastest else _work(layers)
-    return replace(layers[0], work=work, weights=weights, sums=sum(layer.sums for layer in layers))
+    """Layers that read one tensor alike as one layer with the channels of all, at the pace of the fastest."""
+    pace = max(layer.pace for layer in layers)
+    return replace(
+        layers[0],
+        work=sum(layer.work * layer.pace for layer in layers) / pace,
+        weights=sum(layer.weights for layer in layers),
+        sums=sum(layer.sums for layer in layers),
+        pace=pace,
+    )
 
 
 def _work(layers: Sequence[SharedLayer]) -> float:
@@ -245,6 +248,7 @@ def _shared(
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),
         outside=early[0].producer is None,
+        pace=fastest(engine, operator),
     )
 
 
