@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.solvers.scheduling.tiled.copies import copies, energy_prices, shared_layers
+from tilewright.solvers.scheduling.tiled.copies import copies, energy_prices, merged, shared_layers
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
 from tilewright.workloads.catalog import resolve_model
@@ -32,7 +32,7 @@ def in_turn(problem: TiledProblem) -> float:
     """The key of the least cycles, with copies for all engines to share every layer."""
     bounds, prices = size_bounds(problem), energy_prices(problem.machine)
     engines = np.array([float(problem.machine.engines)])
-    layers = shared_layers(problem, whole_layers(problem))
+    layers = map(merged, shared_layers(problem, whole_layers(problem)))
     shared = sum(float(copies(layer, prices, engines)[0]) for layer in layers)
     return float(problem.objective.key(Fraction(bounds.energy + shared), bounds.cycles))
 

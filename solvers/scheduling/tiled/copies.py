@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -62,6 +62,7 @@ class SharedLayer:
         unfinished sums
     read : bytes of inputs that the whole layer reads
     outside : whether the inputs come from DRAM; otherwise an engine may have made its own
+    pace : multiplications per cycle that no engine exceeds
     """
 
     unit: int
@@ -71,6 +72,7 @@ class SharedLayer:
     sums: int
     read: int
     outside: bool
+    pace: int = 1
 
     @property
     def coming(self) -> int:
@@ -90,13 +92,18 @@ class Prices:
 def energy_prices(machine: TiledMachine) -> Prices:
     """pJ per byte.
 
-    A copy is written into a buffer, and passes a link or comes from DRAM once more.  An unfinished sum was
-    written, and read, where it was made.
+    A copy is written into a buffer, and passes a link or comes from DRAM once more.  The array of every
+    engine that has a weight reads it.  An unfinished sum was written, and read, where it was made.
     """
     engine = machine.engine
     copy = engine.buffer_write_energy + min(machine.hop_energy, machine.dram_energy)
     made = engine.buffer_write_energy + engine.buffer_read_energy
-    return Prices(copy, copy, copy + made)
+    return Prices(copy + array_reads(engine), copy, copy + made)
+
+
+def array_reads(engine: TileEngine) -> float:
+    """pJ that one more engine takes to read a byte of weights; none where reads follow the pixels."""
+    return 0.0 if engine.dataflow == "yx" else engine.buffer_read_energy
 
 
 def copies(layer: SharedLayer, prices: Prices, engines: Floats) -> Floats:
@@ -127,28 +134,59 @@ def _least_sum(kinds: Sequence[float], product: Floats) -> Floats:
     return least
 
 
-def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[SharedLayer]:
-    """The layers whose copies can be told: one per tensor that they read, the one with the most work.
+def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[list[SharedLayer]]:
+    """The layers whose copies can be told, in groups that read one tensor alike.
+
+    Per tensor that is the group with the most work.
 
     Parameters
     ----------
     whole : every layer as one atom
     """
-    best: dict[int | str, SharedLayer] = {}
+    groups: dict[int | str, dict[object, list[SharedLayer]]] = {}
     bits = result_bits(problem.units, problem.machine.engine)
     inputs: set[str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to
         new = {_name(read) for read in unit.reads if read.producer is None}
-        layer = _shared(problem, whole, index, bits, first=not (new & inputs))
+        first = not (new & inputs)
         inputs |= new
+        layer = _shared(problem, whole, index, bits)
         if layer is None:
             continue
         source = source_of(problem, index)
-        key = source.producer if source.producer is not None else _name(source)
-        if key not in best or best[key].work < layer.work:
-            best[key] = layer
-    return list(best.values())
+        alike = groups.setdefault(_name(source) if source.producer is None else source.producer, {})
+        way = layer.inputs, layer.read, _way(problem, source)
+        if first or not layer.outside or way in alike:
+            alike.setdefault(way, []).append(layer)
+    return [max(alike.values(), key=_work) for alike in groups.values() if alike]
+
+
+def merged(layers: Sequence[SharedLayer]) -> SharedLayer:
+    """Layers that read one tensor alike as one layer with the channels of all, at the pace of the fastest."""
+    pace = max(layer.pace for layer in layers)
+    return replace(
+        layers[0],
+        work=sum(layer.work * layer.pace for layer in layers) / pace,
+        weights=sum(layer.weights for layer in layers),
+        sums=sum(layer.sums for layer in layers),
+        pace=pace,
+    )
+
+
+def _work(layers: Sequence[SharedLayer]) -> float:
+    return sum(layer.work for layer in layers)
+
+
+def _way(problem: TiledProblem, read: Read) -> object:
+    """How a layer reads, whatever channels it makes, and the bits of its weights."""
+    operator = read.layer.operator
+    shape, link = shape_of(operator), read.link
+    others = [(name, bound) for name, bound in operator.bounds.items() if name not in shape.loops[CHANNEL]]
+    view = None if link is None else (link.channel, link.moves, link.rows, link.view)
+    weights = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
+    width = tensor_bits(weights, problem.machine.engine)
+    return operator.tensor(read.operand).axes, tuple(others), view, width
 
 
 def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, int] | None:
@@ -176,7 +214,7 @@ def source_of(problem: TiledProblem, index: int) -> Read:
 
 
 def _shared(
-    problem: TiledProblem, whole: AtomicDag, index: int, results: Sequence[int], *, first: bool
+    problem: TiledProblem, whole: AtomicDag, index: int, results: Sequence[int]
 ) -> SharedLayer | None:
     """A layer's copies; ``None`` where its loops or reads have another form.
 
@@ -184,14 +222,13 @@ def _shared(
     ----------
     problem, whole, index : the layer
     results : per unit, bits of one element of its result
-    first : whether nobody before reads the same input of the network
     """
     unit, engine = problem.units[index], problem.machine.engine
     operator = unit.layer.operator
     early = [read for read in unit.reads if not read.late]
     if len(early) != 1 or not unit.layer.stored_weights:
         return None
-    if early[0].producer is None and (not first or len({_name(read) for read in unit.reads}) > 1):
+    if early[0].producer is None and len({_name(read) for read in unit.reads}) > 1:
         return None
     weighed, met = work_and_weights(problem, operator), _met(problem, early[0])
     if weighed is None or met is None:
@@ -213,6 +250,7 @@ def _shared(
         sums=channels * pixels * SUM_BYTES,
         read=int(whole.block_bytes[blocks[mine & ~stored]].sum()),
         outside=early[0].producer is None,
+        pace=fastest(engine, operator),
     )
 
 

@@ -13,8 +13,9 @@ bound.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -28,8 +29,10 @@ from tilewright.solvers.scheduling.tiled.bounds import ROUNDING, Bounds, bound_k
 from tilewright.solvers.scheduling.tiled.copies import (
     Prices,
     SharedLayer,
+    array_reads,
     copies,
     energy_prices,
+    merged,
     shared_layers,
     source_of,
 )
@@ -83,28 +86,29 @@ class CopiesOverCycles:
         self._problem, self._bounds = problem, bounds
         self.prices = energy_prices(problem.machine)
         whole = whole_layers(problem)
-        self._layers = shared_layers(problem, whole)
-        outside = self._waiting(whole)
-        self._outside = [outside[layer.unit] for layer in self._layers]
+        begins, behind = self._waiting(whole)
+        groups = shared_layers(problem, whole)
+        self._layers = [merged(group) for group in groups]
+        units = [[layer.unit for layer in group] for group in groups]
+        self._outside = [float(begins[group].min() + behind[group].min()) for group in units]
         self._weighing = weighing_layers(problem)
-        self._waits = [outside[layer.unit] for layer in self._weighing]
+        self._waits = [float(begins[layer.unit] + behind[layer.unit]) for layer in self._weighing]
         self._once = incoming_bytes(whole)
-        self._pairs = self._read_in_turn(whole)
+        self._pairs = self._read_in_turn(whole, itertools.chain.from_iterable(groups))
 
-    def _waiting(self, whole: AtomicDag) -> list[float]:
-        """Per layer, cycles of a plan in which none of its atoms can run."""
+    def _waiting(self, whole: AtomicDag) -> tuple[Floats, Floats]:
+        """Per layer, cycles of a plan before any of its atoms can run, and after all have run."""
         problem, machine = self._problem, self._problem.machine
         loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, problem.batch))
         behind = np.zeros((2, len(problem.units)))
         for unit, others in enumerate(barriers(problem.units)):
             behind[0, list(others)] += loads.first[unit] / machine.engines
             behind[1, list(others)] += loads.leaving[unit] / problem.batch / leave_rate(machine)
-        waiting: list[float] = (layer_begins(whole, machine, loads) + behind.max(axis=0)).tolist()
-        return waiting
+        return layer_begins(whole, machine, loads), behind.max(axis=0)
 
-    def _read_in_turn(self, whole: AtomicDag) -> list[LayerPair]:
-        """Layers whose inputs come from DRAM, each with one that reads its results."""
-        makers = {layer.unit: layer for layer in self._layers if layer.outside and layer.weights}
+    def _read_in_turn(self, whole: AtomicDag, layers: Iterable[SharedLayer]) -> list[LayerPair]:
+        """Layers whose inputs come from DRAM, each with those that read its results."""
+        makers = {layer.unit: layer for layer in layers if layer.outside and layer.weights}
         pairs = []
         for reader in self._layers:
             source = source_of(self._problem, reader.unit).producer
@@ -146,12 +150,13 @@ class CopiesOverCycles:
     def energy(self, cycles: Floats) -> Floats:
         """pJ that copies and links take at least in a plan of so many cycles.
 
-        A copy of weights is written, and passes a link.  Those links are among the ones that weights pass on
-        their way to engines far from the ports, so that either all copies count, or all the way and the
-        copies' writes.
+        A copy of weights is written, read, and passes a link.  Those links are among the ones that weights
+        pass on their way to engines far from the ports, so that either all copies count, or all the way and
+        what copies take in buffers.
         """
         machine, prices = self._problem.machine, self.prices
-        written = Prices(machine.engine.buffer_write_energy, prices.inputs, prices.sums)
+        copied = machine.engine.buffer_write_energy + array_reads(machine.engine)
+        written = Prices(copied, prices.inputs, prices.sums)
         far = machine.hop_energy * self.link_bytes(cycles)
         return np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from itertools import product
 from math import inf
 
@@ -12,6 +13,7 @@ from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import random_plan, random_sizes
 
+from tilewright.formulation.scheduling.tiled.dag import WEIGHTS
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
@@ -19,7 +21,14 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.bounds import bound_key
-from tilewright.solvers.scheduling.tiled.copies import Prices, SharedLayer, copies, shared_layers
+from tilewright.solvers.scheduling.tiled.copies import (
+    Prices,
+    SharedLayer,
+    array_reads,
+    copies,
+    merged,
+    shared_layers,
+)
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key, least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
 from tilewright.workloads.mapping.convolutions import conv2d
@@ -137,7 +146,7 @@ def test_the_closer_bound_is_no_less_and_closer_where_links_are_narrow() -> None
 
 
 def test_layers_that_read_in_other_ways_count_for_nothing() -> None:
-    """Of two readers of one result one counts, and none whose input is joined of two results."""
+    """Two layers that read one result alike are a group; one whose input is joined of two results is none."""
     make = conv2d(k=16, c=8, r=1, s=1, h=8, w=8)
     read, joined = conv2d(k=8, c=16, r=3, s=3, h=8, w=8, pad=1), conv2d(k=8, c=16, r=1, s=1, h=8, w=8)
     layers = [Layer("a", make, "t"), Layer("b", read, "t"), Layer("c", read, "t"), Layer("d", joined, "t")]
@@ -151,7 +160,7 @@ def test_layers_that_read_in_other_ways_count_for_nothing() -> None:
         Network("n", layers, links), load_tiled_machine("atomic-2x2"), tiled_objective("edp")
     )
     shared = shared_layers(problem, whole_layers(problem))
-    assert sorted(layer.unit for layer in shared) == [0, 1]
+    assert [[layer.unit for layer in group] for group in shared] == [[0], [1, 2]]
 
 
 def test_cycles_below_all_windows_have_no_plan() -> None:
@@ -161,18 +170,64 @@ def test_cycles_below_all_windows_have_no_plan() -> None:
     assert over.sums(np.array([10.0]), over.prices)[0] == inf
 
 
-def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer() -> None:
-    """All ways to deal the four atoms of a layer out over two engines: energies lie above the bound."""
-    network = Network("tiny", [Layer("a", conv2d(k=8, c=8, r=1, s=1, h=2, w=2), "t")])
-    machine = load_tiled_machine("atomic-2x2[engines=2x1,array=4x4]")
-    problem = TiledProblem(network, machine, tiled_objective("edp"))
-    bounds = size_bounds(problem)
+TWO_ENGINES = [
+    "atomic-2x2[engines=2x1,array=4x4]",
+    "atomic-2x2[engines=2x1,dataflow=yx]",
+    "set-edge-4x4[engines=2x1]",
+]
+
+
+def check_deals(problem: TiledProblem, sizes: list[AtomSize]) -> None:
+    """All ways to deal atoms out over two engines: energies and keys lie above the bounds.
+
+    So do what arrays read again above the weights that both engines have.
+    """
+    bounds, least, goal = size_bounds(problem), least_key(problem), TiledGoal(problem)
     over = CopiesOverCycles(problem, bounds)
+    dag = problem.dag(sizes)
+    order = np.arange(dag.tasks, dtype=np.int32)
+    again = float(dag.buffer_energy.sum() - whole_layers(problem).buffer_energy.sum())
+    read = np.repeat(order, np.diff(dag.read_starts))
+    for engines in product(range(2), repeat=dag.tasks):
+        mine = (set(dag.reads[np.array(engines)[read] == engine].tolist()) for engine in range(2))
+        twice = sum(
+            int(dag.block_bytes[at]) for at in set.intersection(*mine) if dag.block_kind[at] == WEIGHTS
+        )
+        assert array_reads(problem.machine.engine) * twice <= again + 1e-9
+        plan = complete(dag, problem.machine, np.array(engines, np.int32), order)
+        result = problem.evaluate(dag, plan)
+        extra = over.energy(np.array([float(result.cycles)]))[0]
+        assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
+        assert least <= goal.judge(AtomicPlan(dag, plan)).key
+
+
+@pytest.mark.parametrize("system", TWO_ENGINES)
+def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer(system: str) -> None:
+    """However its four atoms are dealt out over two engines."""
+    network = Network("tiny", [Layer("a", conv2d(k=8, c=8, r=1, s=1, h=2, w=2), "t")])
+    problem = TiledProblem(network, load_tiled_machine(system), tiled_objective("edp"))
     for size in (AtomSize(1, 2, 8, 4), AtomSize(2, 2, 4, 4), AtomSize(2, 1, 4, 8), AtomSize(1, 1, 8, 8)):
-        dag = problem.dag([size])
-        for engines in product(range(2), repeat=dag.tasks):
-            plan = complete(dag, machine, np.array(engines, np.int32), np.arange(dag.tasks, dtype=np.int32))
-            result = problem.evaluate(dag, plan)
-            extra = over.energy(np.array([float(result.cycles)]))[0]
-            assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
-            assert least_key(problem) <= TiledGoal(problem).judge(AtomicPlan(dag, plan)).key
+        check_deals(problem, [size])
+
+
+def readers(widths: Sequence[int], system: str, *, made: bool) -> TiledProblem:
+    """Layers of so many channels that read one result, or one input of the network."""
+    layers = [Layer(f"l{at}", conv2d(k=k, c=8, r=1, s=1, h=2, w=2), "t") for at, k in enumerate(widths)]
+    source = "m" if made else None
+    links = [Link(source, layer.name, "I", "x", 32) for layer in layers]
+    if made:
+        layers.insert(0, Layer("m", conv2d(k=8, c=4, r=1, s=1, h=2, w=2), "t"))
+    return TiledProblem(Network("readers", layers, links), load_tiled_machine(system), tiled_objective("edp"))
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_layers_that_read_one_tensor_alike_are_one_with_the_channels_of_both(made: bool) -> None:
+    """What two layers share is what one does, and no deal of their atoms needs less."""
+    one, two = (readers(widths, TWO_ENGINES[0], made=made) for widths in ((12,), (8, 4)))
+    single, both = (shared_layers(problem, whole_layers(problem))[-1] for problem in (one, two))
+    assert len(both) == 2
+    assert [merged(both)] == single
+    for system in TWO_ENGINES:
+        two = readers((8, 4), system, made=made)
+        for size in (AtomSize(1, 2, 8, 8), AtomSize(2, 2, 4, 4)):
+            check_deals(two, [AtomSize(2, 2, 4, 8)] * made + [size, AtomSize(1, 2, 8, 4)])
