@@ -104,7 +104,7 @@ def least_accesses(operator: Operator, engine: Engine, tensor: Tensor, level: in
     """Accesses of all PEs at least to the stores of a tensor at its innermost level.
 
     Every iteration is one, except that PEs may share an element along an axis with a loop that leaves the
-    tensor in place, or that moves it along with another loop.
+    tensor in place, or that moves it along with another loop, which is spread as well.
 
     Parameters
     ----------
@@ -112,14 +112,23 @@ def least_accesses(operator: Operator, engine: Engine, tensor: Tensor, level: in
     tensor : whose elements PEs read, or add to
     level : index of the innermost level that stores it
     """
-    plain = [axis.terms[0].dim for axis in tensor.axes if not axis.is_compound]
-    moving = {dim for dim in plain if plain.count(dim) == 1} - {
-        term.dim for axis in tensor.axes if axis.is_compound for term in axis.terms
+    fans = [memory.fanout for memory in engine.levels[level:] if memory.fanout is not None]
+    likes = {dimension.name: dimension.like for dimension in operator.dimensions}
+
+    def may_spread(dim: str) -> bool:
+        return any(axis.carries is None or likes[dim] in axis.carries for fan in fans for axis in fan.axes)
+
+    places = [[term.dim for term in axis.terms] for axis in tensor.axes]
+    moving = {
+        dim
+        for dims in places
+        for dim in dims
+        if sum(other.count(dim) for other in places) == 1 and not any(map(may_spread, {*dims} - {dim}))
     }
-    sharing = {dimension.like for dimension in operator.dimensions if dimension.name not in moving}
+    sharing = {like for dim, like in likes.items() if dim not in moving}
     together = 1
-    for fan in (memory.fanout for memory in engine.levels[level:]):
-        if fan is not None and (fan.reduction if tensor.is_output else fan.multicast):
+    for fan in fans:
+        if fan.reduction if tensor.is_output else fan.multicast:
             together *= math.prod(
                 axis.size for axis in fan.axes if axis.carries is None or axis.carries & sharing
             )

@@ -9,12 +9,13 @@ whatever is further inside costs at least what is compulsory (``docs/proofs.md``
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from tilewright.formulation.expression import Expr, maximum, total
-from tilewright.formulation.mapping.compulsory import least_accesses, least_compute
+from tilewright.formulation.expression import Expr, ceil_div, is_one, maximum, product, total, where
+from tilewright.formulation.mapping.compulsory import least_accesses, least_compute, touched
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits, whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
@@ -22,7 +23,7 @@ from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last,
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import build_space
-from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, place_in
+from tilewright.formulation.mapping.storage_parts import StoragePart, compulsory, energy_of_moving, place_in
 
 
 def first_stores(problem: LayerProblem) -> dict[str, int] | None:
@@ -64,6 +65,7 @@ def outer_problem(problem: LayerProblem, last: int) -> LayerProblem:
         [
             scale // model.scale_of(machine) * moved,
             int(_inside(problem, last) * scale),
+            _handed_on(problem, nest, scale),
             whole(engine.leak, scale) * cycles,
         ]
     )
@@ -89,6 +91,45 @@ def _cycles(problem: LayerProblem, nest: Nest) -> Expr:
         for time in first_and_last(nest, index)
     ]
     return total([busy, *([] if exposed is None else [exposed]), *ends])
+
+
+def _handed_on(problem: LayerProblem, nest: Nest, scale: int) -> Expr:
+    """Energy, scaled, of what stores hand to those inside the last level more often than once.
+
+    A store inside that cannot hold a whole tile is filled anew by some loop around it within that tile.  So
+    an element serves no more iterations at a time than the tile has of the loops that leave it in place.
+
+    Parameters
+    ----------
+    nest : of the outer levels
+    scale : units of a pJ
+    """
+    operator, engine, last = problem.operator, problem.engine, len(nest.engine.levels) - 1
+    terms: list[Expr] = []
+    for tensor in operator.tensors:
+        dims = [term.dim for axis in tensor.axes for term in axis.terms]
+        (stores,) = problem.space.nest.residency[tensor.name].alternatives
+        inside = next((store for store in stores if store > last), None)
+        if inside is None or len({*dims}) < len(dims) or any(axis.is_compound for axis in tensor.axes):
+            continue
+        source = max(store for store in stores if store <= last)
+        level = engine.levels[inside]
+        bits = engine.usable_bits(level)
+        if bits is not None:
+            instances = math.prod(
+                outer.fanout.instances for outer in engine.levels[source:inside] if outer.fanout is not None
+            )
+            tile = nest.boundaries[nest.residency[tensor.name].positions[source]]
+            held = ceil_div(
+                product(tile[dim] for dim in dims), bits // engine.width(level, tensor.role) * instances
+            )
+            taken = ceil_div(
+                operator.iterations, product(tile[dim] for dim in operator.bounds if dim not in dims)
+            )
+            again = where(is_one(held), 0, maximum([0, taken - touched(operator, tensor)]))
+            unit = energy_of_moving(engine.levels[source], level, tensor)
+            terms.append(int(unit * scale) * again)
+    return total(terms)
 
 
 def _inside(problem: LayerProblem, last: int) -> Fraction:

@@ -23,7 +23,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import outer_bounds
-from tilewright.solvers.mapping.outer_bounds import outer_key
+from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
@@ -58,10 +58,15 @@ def parting(draw: st.DrawFn, most: int) -> Instance:
 def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
     problem = data.draw(parting(most)).problem()
     assume(first_stores(problem) is not None)
-    bound = outer_key(LayerSearch(problem, Limits()))
+    bound = OuterLevels(LayerSearch(problem, Limits())).least_key()
     with mock.patch.object(outer_bounds, "_EFFORT", 30):
-        early = outer_key(LayerSearch(problem, Limits()))
+        early = OuterLevels(LayerSearch(problem, Limits())).least_key()
     assert early <= bound
+    optimum = solve(problem, "branch").key
+    if optimum is not None:
+        fewer = OuterLevels(LayerSearch(problem, Limits())).below(float(optimum) * (1 + 1e-9))
+        assert fewer is not None
+        assert solve(fewer, "branch").key == optimum
     for key in keys_of_mappings(data, problem, enumerated):
         assert bound <= key * (1 + 1e-12)
         assert least_key(problem) <= Fraction(key) * (1 + Fraction(1, 10**12))
@@ -129,8 +134,8 @@ def test_the_bound_sees_what_buffers_of_all_tensors_hold_together(objective: str
     optimum = solve(problem, "branch")
     assert optimum.key is not None
     assert optimum.answer is not None
-    bound = outer_key(search)
+    bound = OuterLevels(search).least_key()
     assert least_key(problem) < Fraction(8, 10) * optimum.key
     assert Fraction(97, 100) * optimum.key <= bound <= optimum.key
     search.offer(optimum.answer, "known", Origin.GIVEN)
-    assert outer_key(search) == pytest.approx(bound, rel=1e-12)
+    assert OuterLevels(search).least_key() == pytest.approx(bound, rel=1e-12)
