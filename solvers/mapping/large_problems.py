@@ -170,7 +170,7 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
     If nothing else can be better than what they have, it is optimal.
     """
     with suppress(LimitReachedError):
-        levels = OuterLevels(search.within(search.limits.part(SHARE, LONGEST)))
+        levels = OuterLevels(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)))
         least = levels.least_key()
         _raise(search, least, "outer levels")
         for share in _OVER if 0 < least < math.inf else ():

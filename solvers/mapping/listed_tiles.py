@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.segment_parts import Tiles, tiles_at
 from tilewright.foundation.arrays import Bools
-from tilewright.solvers.mapping.cuts import Cut
+from tilewright.solvers.mapping.cuts import NOTHING, Cut
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.nodes import Leaves
 
@@ -23,6 +23,7 @@ class ListedTiles(Goal):
     ----------
     part : the problem that is searched
     edges : the boundaries
+    most : decisions that are listed; more are too many, and nothing is wanted any more
 
     Attributes
     ----------
@@ -30,16 +31,21 @@ class ListedTiles(Goal):
     count : how many decisions were taken
     """
 
-    def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int]) -> None:
+    def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int], most: float = math.inf) -> None:
         self.both = goal.both
         self.key = self.energy = self.cycles = math.inf
         self.count = 0
-        self._goal, self._space, self._edges = goal, part.space, edges
+        self._goal, self._space, self._edges, self._most = goal, part.space, edges, most
         self._taken: dict[str, tuple[AxisGroup, Bools]] = {}  # by group, which of its rows
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether there are more than may be listed."""
+        return self.count > self._most
 
     def cut(self) -> Cut:
         """What the other goal wants."""
-        return self._goal.cut()
+        return NOTHING if self.are_too_many else self._goal.cut()
 
     def take(self, leaves: Leaves) -> None:
         """Note the least bounds, and the tiles."""

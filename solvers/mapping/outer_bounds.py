@@ -19,17 +19,21 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import restricted, tiles_at
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import Below, Goal, LeastEnergy, Minimum
-from tilewright.solvers.mapping.layout import laid_out
+from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.listed_tiles import ListedTiles
+from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.stages import COARSE, Stage, rough_spreads, spreads
 
 _EFFORT = 8_000_000  # nodes bounded at most in one search
-_STEP = 0.02  # by which the first cutoff passes what is known
+_MOST = 20_000  # decisions that are listed
+_STEP = 0.1  # by which the first cutoff passes what is known
 _SOURCE = "outer levels"
 
 
 class OuterLevels:
     """The problem of the outermost levels, up to the last one that some tensor reaches first.
+
+    Raises ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------
@@ -49,6 +53,8 @@ class OuterLevels:
             self._nest = self._part.space.nest
             places = {self._nest.residency[name].positions[level] for name, level in firsts.items()}
             self._edges = sorted(places)
+            # Every search reads them, each with other rows.
+            self._legal = LegalTables(self._part, search.limits, SharedTables())
 
     def least_key(self) -> float:
         """Lower bound of the key, in pJ and cycles, at most the incumbent's; 0 if none is known.
@@ -83,8 +89,8 @@ class OuterLevels:
         """
         problem = self._search.problem
         goal = Below(Minimum(self._search, _SOURCE), key * float(problem.key_scale))
-        listed = ListedTiles(goal, self._part, self._edges)
-        if self._searched(listed, dives=False) is not None:
+        listed = ListedTiles(goal, self._part, self._edges, _MOST)
+        if self._searched(listed, dives=False) is not None or listed.are_too_many:
             return None
         none = {group.name: tiles_at(problem.space, self._edges, group)[:0] for group in problem.space.groups}
         return replace(problem, space=restricted(problem.space, self._edges, none | listed.tiles()))
@@ -96,16 +102,13 @@ class OuterLevels:
         """
         stages = _stages(self._nest, self._edges)
         limits, tally = self._search.limits, self._search.tally
-        tree = BestFirst(
-            self._search, goal, laid_out(self._part, limits, goal=goal, tally=tally, stages=stages)
-        )
+        layout = laid_out(self._part, limits, goal=goal, tally=tally, legal=self._legal, stages=stages)
+        tree = BestFirst(self._search, goal, layout)
         if tree.empty:
             return math.inf
         tree.limit(_EFFORT)
         tree.begin(dive=dives)
-        left = tree.go_on()
-        limits.check()  # a search that it ended knows little
-        return left
+        return tree.go_on()
 
 
 def _stages(nest: Nest, stores: list[int]) -> list[Stage]:
