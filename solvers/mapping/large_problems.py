@@ -39,6 +39,7 @@ _LOOK = 1.0  # seconds for a bound
 _DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for more of a bound
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
+_OUTER_SHARE, _OUTER_LONGEST = 0.35, 3.0  # of the time that is left, and seconds, for what outer levels cost
 _OVER = (0.005, 0.02, 0.08)  # by how much the least of outer levels is passed, step by step
 
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
@@ -170,7 +171,7 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
     If nothing else can be better than what they have, it is optimal.
     """
     with suppress(LimitReachedError):
-        levels = OuterLevels(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)))
+        levels = OuterLevels(search.within(search.limits.part(_OUTER_SHARE, _OUTER_LONGEST)))
         least = levels.least_key()
         _raise(search, least, "outer levels")
         for share in _OVER if 0 < least < math.inf else ():
@@ -182,7 +183,7 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
             is_exhausted = method.solve(inner).exhausted
             if inner.bound is not None and inner.bound <= key:
                 search.raise_bound(inner.bound, OF_OUTER_LEVELS)
-            elif is_exhausted:
+            elif inner.bound is not None or is_exhausted:  # what has other tiles costs as much as the cutoff
                 _raise(search, key, OF_OUTER_LEVELS)
             if not is_exhausted:
                 break

@@ -25,7 +25,8 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import outer_bounds
+from tilewright.solvers.mapping import large_problems, outer_bounds
+from tilewright.solvers.mapping.large_problems import OF_OUTER_LEVELS
 from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -213,3 +214,14 @@ def test_the_bound_sees_what_buffers_of_all_tensors_hold_together(objective: str
     assert Fraction(97, 100) * optimum.key <= bound <= optimum.key
     search.offer(optimum.answer, "known", Origin.GIVEN)
     assert OuterLevels(search).least_key() == pytest.approx(bound, rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_tiles_of_outer_levels_have_the_optimum(objective: str) -> None:
+    """Searched as a large problem, first over the tiles that cost little in outer levels."""
+    problem = two_buffers(objective, 40)
+    optimum = solve(problem, "branch").key
+    with mock.patch.multiple(large_problems, LARGE=0, MOST=0):  # perfect factors are left out
+        found = solve(problem, "branch")
+    assert found.key == found.bound == optimum
+    assert OF_OUTER_LEVELS in {point.source for point in found.trace}
