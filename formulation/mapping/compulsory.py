@@ -9,6 +9,7 @@ statement, so it holds for what a limit left unstated.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from functools import lru_cache
 
@@ -16,7 +17,7 @@ from tilewright.formulation.expression import Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
 
@@ -104,7 +105,7 @@ def least_accesses(operator: Operator, engine: Engine, tensor: Tensor, level: in
     """Accesses of all PEs at least to the stores of a tensor at its innermost level.
 
     Every iteration is one, except that PEs may share an element along an axis with a loop that leaves the
-    tensor in place, or that moves it along with another loop.
+    tensor in place, or that moves it along with another loop, which is spread as well.
 
     Parameters
     ----------
@@ -112,15 +113,50 @@ def least_accesses(operator: Operator, engine: Engine, tensor: Tensor, level: in
     tensor : whose elements PEs read, or add to
     level : index of the innermost level that stores it
     """
-    plain = [axis.terms[0].dim for axis in tensor.axes if not axis.is_compound]
-    moving = {dim for dim in plain if plain.count(dim) == 1} - {
-        term.dim for axis in tensor.axes if axis.is_compound for term in axis.terms
+    levels = engine.levels[level:]
+    together = most_sharers(operator, tensor, levels, sharing_dims(operator, tensor, levels))
+    return -(-operator.iterations // together)
+
+
+def sharing_dims(operator: Operator, tensor: Tensor, levels: Sequence[MemoryLevel]) -> frozenset[str]:
+    """Dimensions that several PEs may need the same element of a tensor for, if they are spread.
+
+    Parameters
+    ----------
+    levels : the innermost one that stores the tensor, and those inside it
+    """
+    places = [[term.dim for term in axis.terms] for axis in tensor.axes]
+    moving = {
+        dim
+        for dims in places
+        for dim in dims
+        if sum(other.count(dim) for other in places) == 1
+        and not any(may_spread(operator, other, levels) for other in {*dims} - {dim})
     }
-    sharing = {dimension.like for dimension in operator.dimensions if dimension.name not in moving}
+    return frozenset(operator.bounds) - moving
+
+
+def may_spread(operator: Operator, dim: str, levels: Sequence[MemoryLevel]) -> bool:
+    """Whether an axis of the arrays of some levels may carry a dimension."""
+    (like,) = (dimension.like for dimension in operator.dimensions if dimension.name == dim)
+    axes = (axis for level in levels if level.fanout is not None for axis in level.fanout.axes)
+    return any(axis.carries is None or like in axis.carries for axis in axes)
+
+
+def most_sharers(
+    operator: Operator, tensor: Tensor, levels: Sequence[MemoryLevel], dims: Collection[str]
+) -> int:
+    """Instances of the arrays of some levels that may share an access to an element at most.
+
+    Parameters
+    ----------
+    dims : for which they may need the same element
+    """
+    sharing = {dimension.like for dimension in operator.dimensions if dimension.name in dims}
     together = 1
-    for fan in (memory.fanout for memory in engine.levels[level:]):
+    for fan in (level.fanout for level in levels):
         if fan is not None and (fan.reduction if tensor.is_output else fan.multicast):
             together *= math.prod(
                 axis.size for axis in fan.axes if axis.carries is None or axis.carries & sharing
             )
-    return -(-operator.iterations // together)
+    return together

@@ -9,7 +9,7 @@ their least values together are a bound of it (``docs/uneven.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product as cartesian
@@ -223,7 +223,7 @@ def knowing(part: LayerProblem, inside: int) -> LayerProblem:
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
 
 
-def tiles_at(space: MapSpace, edges: range, group: AxisGroup) -> Int64s:
+def tiles_at(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> Int64s:
     """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
     columns = [_values(tile, group) for tile in _boundary_tiles(space, edges, group)]
     return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
@@ -242,7 +242,7 @@ def within(space: MapSpace) -> range:
     return range(first, len(nest.blocks))
 
 
-def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
+def restricted(space: MapSpace, edges: Sequence[int], tiles: Tiles) -> MapSpace:
     """The space over some combinations of tiles at some boundaries."""
     groups = []
     for group in space.groups:
@@ -251,7 +251,7 @@ def restricted(space: MapSpace, edges: range, tiles: Tiles) -> MapSpace:
     return replace(space, groups=tuple(groups))
 
 
-def _rows_with(space: MapSpace, edges: range, group: AxisGroup, wanted: Int64s) -> Indices:
+def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: Int64s) -> Indices:
     """The rows of a group whose tiles at some boundaries are among those wanted."""
     kept = np.arange(len(group))
     # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
@@ -342,7 +342,7 @@ def _busy(part: LayerProblem) -> list[Expr]:
     return port_times(part.engine, outermost, reads, writes)
 
 
-def _boundary_tiles(space: MapSpace, edges: range, group: AxisGroup) -> list[Expr]:
+def _boundary_tiles(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> list[Expr]:
     """Tiles of a group's dimensions at some boundaries."""
     return [space.nest.boundaries[edge][dim] for dim in group.dims for edge in edges]
 

@@ -128,14 +128,19 @@ def _compulsory(problem: LayerProblem, level: int, place: int, source: int, stor
     operator, engine = problem.operator, problem.engine
     tensor, least = operator.tensors[place], Fraction(0)
     if stored:
-        least += _spent(engine.levels[source], tensor) * touched(operator, tensor)
-        if not tensor.is_output:
-            least += touched(operator, tensor) * engine.levels[level].write_energy_of(tensor.role)
+        least += energy_of_moving(engine.levels[source], engine.levels[level], tensor) * touched(
+            operator, tensor
+        )
     if level == len(engine.levels) - 1:
         innermost = level if stored else source
         count = max(least_accesses(operator, engine, tensor, innermost), touched(operator, tensor))
         least += _spent(engine.levels[innermost], tensor) * count
     return float(least)
+
+
+def energy_of_moving(source: MemoryLevel, store: MemoryLevel, tensor: Tensor) -> Fraction:
+    """Energy of an element that is moved into a store, or of an output that leaves it, pJ."""
+    return _spent(source, tensor) + (0 if tensor.is_output else store.write_energy_of(tensor.role))
 
 
 def _spent(level: MemoryLevel, tensor: Tensor) -> Fraction:

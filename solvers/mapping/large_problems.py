@@ -23,10 +23,11 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.inner_bounds import inner_keys
-from tilewright.solvers.mapping.outer_bounds import outer_key
+from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 
 LARGE = 100_000  # rows of all axis groups together
@@ -38,7 +39,11 @@ _LOOK = 1.0  # seconds for a bound
 _DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for more of a bound
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
+_OUTER_SHARE, _OUTER_LONGEST = 0.35, 3.0  # of the time that is left, and seconds, for what outer levels cost
+_OVER = (0.005, 0.02, 0.08)  # by how much the least of outer levels is passed, step by step
+
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
+OF_OUTER_LEVELS = "tiles of outer levels"
 
 
 def is_large(problem: LayerProblem) -> bool:
@@ -69,8 +74,10 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     if has_store_bounds(problem) and not search.done:
         bounds, pattern = _raise_bound_of_stores(search)
     offer_perfect_factors(search, method)
+    if not search.done:
+        _search_tiles_of_outer_levels(search, method)
     tiles = PartTiles(problem)
-    if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE:
+    if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE and not search.done:
         _offer_halved_tiles(search, method)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
@@ -79,8 +86,6 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         if pattern is not None:
             _raise_bound_of_inner_levels(search, bounds, pattern)
         _offer_tiles_of_parts(search, tiles, bounds, method)
-    if not search.done:
-        _raise_bound_of_outer_levels(search)
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
@@ -159,10 +164,29 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
             _raise(search, key, "inner levels")
 
 
-def _raise_bound_of_outer_levels(search: LayerSearch) -> None:
-    """Bound all mappings by what the outermost levels cost together, where tensors part there."""
+def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> None:
+    """Bound all mappings by what the outermost levels cost together; search the tiles that are best there.
+
+    Those that cost hardly more than the least come first: they are few, and the best mappings are among them.
+    If nothing else can be better than what they have, it is optimal.
+    """
     with suppress(LimitReachedError):
-        _raise(search, outer_key(search.within(search.limits.part(SHARE, LONGEST))), "outer levels")
+        levels = OuterLevels(search.within(search.limits.part(_OUTER_SHARE, _OUTER_LONGEST)))
+        least = levels.least_key()
+        _raise(search, least, "outer levels")
+        for share in _OVER if 0 < least < math.inf else ():
+            key = least * (1 + share)
+            part = None if search.done else levels.below(key)
+            if part is None:
+                break
+            inner = PatternSearch(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)), part)
+            is_exhausted = method.solve(inner).exhausted
+            if inner.bound is not None and inner.bound <= key:
+                search.raise_bound(inner.bound, OF_OUTER_LEVELS)
+            elif inner.bound is not None or is_exhausted:  # what has other tiles costs as much as the cutoff
+                _raise(search, key, OF_OUTER_LEVELS)
+            if not is_exhausted:
+                break
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:

@@ -17,7 +17,6 @@ import numpy as np
 from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
-from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
@@ -32,15 +31,12 @@ from tilewright.formulation.mapping.segment_parts import (
     outside_part,
     restricted,
     stores_near,
-    tiles_at,
     within,
 )
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.arrays import Bools
-from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.layout import Layout, LegalTables, laid_out
-from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
@@ -309,7 +305,7 @@ class SegmentBounds:
         elsewhere : energy in the part's bounds that is spent in the other one
         most : nodes that the search may bound
         """
-        listed = _Listed(self._goal, part, edges)
+        listed = ListedTiles(self._goal, part, edges)
         tree = self._tree(listed, part, most)
         if tree is None:
             return []
@@ -337,39 +333,6 @@ class SegmentBounds:
     def _wanted(self, near: Survivors, inner: Survivors) -> bool:
         energy, cycles = (np.array([value]) for value in self._bounds(near, inner))
         return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
-
-
-class _Listed(Goal):
-    """Everything that another goal wants, by its tiles at some boundaries."""
-
-    def __init__(self, goal: Goal, part: LayerProblem, edges: range) -> None:
-        self.both = goal.both
-        self.key = self.energy = self.cycles = math.inf
-        self.count = 0
-        self._goal, self._space, self._edges = goal, part.space, edges
-        self._taken: dict[str, tuple[AxisGroup, Bools]] = {}  # by group, which of its rows
-
-    def cut(self) -> Cut:
-        """What the other goal wants."""
-        return self._goal.cut()
-
-    def take(self, leaves: Leaves) -> None:
-        """Note the least bounds, and the tiles."""
-        self.key = min(self.key, float(leaves.keys.min()))
-        self.energy = min(self.energy, float(leaves.energy.min()))
-        self.cycles = min(self.cycles, float(leaves.cycles.min()))
-        self.count += len(leaves)
-        for group, rows in leaves.rows():
-            _, taken = self._taken.setdefault(group.name, (group, np.zeros(len(group), dtype=np.bool_)))
-            taken[rows] = True
-
-    def tiles(self) -> Tiles:
-        """Those of all that were taken."""
-        groups = {name: group.having(group.rows[taken]) for name, (group, taken) in self._taken.items()}
-        return {
-            name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
-            for name, group in groups.items()
-        }
 
 
 def _listed(arrangements: Iterable[Arrangement], limits: Limits) -> list[Arrangement]:
