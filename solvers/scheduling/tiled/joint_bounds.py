@@ -152,13 +152,15 @@ class CopiesOverCycles:
 
         A copy of weights is written, read, and passes a link.  Those links are among the ones that weights
         pass on their way to engines far from the ports, so that either all copies count, or all the way and
-        what copies take in buffers.
+        what copies take in buffers.  The reads of a whole layer end with a whole byte, those of its atoms
+        together may save what is not needed of it.
         """
-        machine, prices = self._problem.machine, self.prices
-        copied = machine.engine.buffer_write_energy + array_reads(machine.engine)
-        written = Prices(copied, prices.inputs, prices.sums)
+        machine, prices, reads = self._problem.machine, self.prices, array_reads(self._problem.machine.engine)
+        written = Prices(machine.engine.buffer_write_energy + reads, prices.inputs, prices.sums)
         far = machine.hop_energy * self.link_bytes(cycles)
-        return np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
+        copied = np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
+        least: Floats = np.maximum(0.0, copied - reads * len(self._problem.units))
+        return least
 
     def link_bytes(self, cycles: Floats) -> Floats:
         """Bytes of weights times links that they pass at least in a plan of so many cycles."""
