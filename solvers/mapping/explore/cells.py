@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from tilewright import __version__
@@ -16,6 +17,7 @@ from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import NEVER, BoundReaches, Stagnation, Stop
@@ -23,6 +25,7 @@ from tilewright.foundation.errors import InputError, one_line
 from tilewright.foundation.pool import Work
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
+from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
@@ -106,7 +109,16 @@ class Cell:
         asked = self.asked
         demands = applicable(asked.constraints, self.operator, self.engine)
         goal = parse_objective(asked.objective)
-        return layer_problem(self.operator, self.engine, goal, asked.cost_model, demands, asked.factors)
+        alike = _spaces(self.operator, features_of(self.engine).shape)
+        return layer_problem(
+            self.operator, self.engine, goal, asked.cost_model, demands, asked.factors, alike=alike
+        )
+
+
+@lru_cache(maxsize=64)
+def _spaces(_operator: Operator, _shape: tuple[Any, ...]) -> Alike:
+    """What the spaces of a layer on machines of one shape have in common: they are stated once."""
+    return Alike()
 
 
 @dataclass(frozen=True, slots=True)
