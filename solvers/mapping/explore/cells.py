@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 from tilewright import __version__
@@ -17,7 +16,6 @@ from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult
-from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import NEVER, BoundReaches, Stagnation, Stop
@@ -25,7 +23,7 @@ from tilewright.foundation.errors import InputError, one_line
 from tilewright.foundation.pool import Work
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
-from tilewright.solvers.mapping.explore.features import features_of
+from tilewright.solvers.mapping.explore.features import spaces_of
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
@@ -109,16 +107,10 @@ class Cell:
         asked = self.asked
         demands = applicable(asked.constraints, self.operator, self.engine)
         goal = parse_objective(asked.objective)
-        alike = _spaces(self.operator, features_of(self.engine).shape)
+        alike = spaces_of(self.operator, self.engine)
         return layer_problem(
             self.operator, self.engine, goal, asked.cost_model, demands, asked.factors, alike=alike
         )
-
-
-@lru_cache(maxsize=64)
-def _spaces(_operator: Operator, _shape: tuple[Any, ...]) -> Alike:
-    """What the spaces of a layer on machines of one shape have in common: they are stated once."""
-    return Alike()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +123,7 @@ class Reported:
     value, bound : exact objective keys
     energy : pJ, exact
     mapping : nodes as plain data
+    nodes : partial mappings that the search bounded; 0 for a stored answer
     """
 
     status: str
@@ -141,6 +134,7 @@ class Reported:
     mapping: Nodes | None = None
     wall_s: float = 0.0
     message: str = ""
+    nodes: int = 0
 
     @property
     def proven(self) -> bool:
@@ -224,6 +218,7 @@ def _reported(cell: Cell, result: LayerResult) -> Reported:
         None if result.answer is None else tuple(result.answer.to_data()),
         result.wall_seconds,
         result.message,
+        result.effort.nodes,
     )
 
 
