@@ -11,6 +11,8 @@ SHARE = 0.25
 """Of the work of all else."""
 _HEAD_START, _EARLY = 300_000, 1_000_000
 """Nodes of all else before the first step, where there is a mapping, and nodes beyond the share after it."""
+CLOSE = 0.005
+"""Gap up to which nothing is looked for: what is left to gain is found by what proves."""
 _STATED, _FILLED = 100_000, 10
 """Nodes that a tree counts as, and bytes of its tables that count as one node."""
 
@@ -33,8 +35,9 @@ class Beside:
 
     @property
     def are_behind(self) -> bool:
-        """Whether steps are left that have had less than their share of the work."""
-        if self._are_over:
+        """Whether steps are left that have had less than their share of the work, and may gain much."""
+        gap = self._search.gap
+        if self._are_over or (gap is not None and gap <= CLOSE):
             return False
         others = self._counted - self._began - self._spent
         early = others if self._search.key is None else others - _HEAD_START

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
@@ -20,6 +21,7 @@ from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
+from tilewright.solvers.mapping.beside import CLOSE
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND
 from tilewright.solvers.mapping.inner_bounds import inner_keys
@@ -103,13 +105,14 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
 
 
 def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer the best mapping with halved tiles, with more time where perfect factors are very few."""
+    """Offer a much better mapping with halved tiles, with more time where perfect factors are very few."""
     problem = search.problem
     halved = problem.even().with_halved_tiles()
+    worth = search.within(replace(search.limits, gap=max(search.limits.gap, CLOSE)))
     if problem.with_perfect_factors().space.rows > _FEW:
-        _offer(search, halved, HALVED, method)
+        _offer(worth, halved, HALVED, method)
     else:
-        _offer(search, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
+        _offer(worth, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
 
 
 def _offer_tiles_of_parts(

@@ -42,10 +42,8 @@ from tilewright.solvers.mapping.tree import Tree
 
 FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
-_FEW_ROWS = 20_000  # of the whole, with which all patterns are bounded about as soon as mappings are found
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
-_SHARE, _LONGEST = 0.3, 2.0  # of the time that is left, and seconds, for neighbourhoods before all bounds
 _LARGE, _MANY = 300_000, 400_000  # rows from which on patterns come last, and are bounded alone
 
 
@@ -89,18 +87,18 @@ class PatternTrees:
     Parameters
     ----------
     source : what finds mappings
-    on_hard : called once where some tree does not end soon
+    on_large : called where patterns are left with too many tiles to be searched
     """
 
     def __init__(
-        self, search: LayerSearch, source: str, on_hard: Callable[[], object] = lambda: None
+        self, search: LayerSearch, source: str, on_large: Callable[[], object] = lambda: None
     ) -> None:
-        self._search, self._source, self._on_hard = search, source, on_hard
+        self._search, self._source, self._on_large = search, source, on_large
         self._dives = count()
         self._bounds: PatternBounds | None = None
         self._descent = Descent(search, source, self._is_pattern_wanted)
-        self._near = Neighbourhoods(search, source, self._are_levels_wanted)
-        self._beside = beside(search, source, self._near, self._descent, self._are_levels_wanted)
+        near = Neighbourhoods(search, source, self._are_levels_wanted)
+        self._beside = beside(search, source, near, self._descent, self._are_levels_wanted)
         self._bank = TableBank()
         self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
@@ -159,7 +157,7 @@ class PatternTrees:
             pattern = self._left[0]
             if self._is_wanted(pattern.key * scale):
                 if not self._state(pattern, _MANY, on_bound):
-                    self._hard()  # a part of the space is all that is left to search
+                    self._on_large()  # a part of the space is all that is left to search
                     return
                 self._close()
                 if self._open:
@@ -167,20 +165,9 @@ class PatternTrees:
             self._left.pop(0)
 
     def _offer_mappings(self) -> None:
-        """Offer mappings of single patterns, and of small machines; of large problems also what is near."""
+        """Offer mappings of single patterns, and of small machines: bounds say where better ones may be."""
         self._descent.begin()
         self._beside.begin(1 + len(loose_levels(self._search.problem.space.nest)))
-        if sum(group.most for group in self._search.problem.space.groups) > _FEW_ROWS:
-            self._hard()
-            self._improve()
-
-    def _improve(self) -> None:
-        """Search neighbourhoods of the best mapping for a moment at most."""
-        part = self._search.limits.part(_SHARE, _LONGEST)
-        with self._beside.at_work():
-            for _ in self._near.steps():
-                if part.expired:
-                    break
 
     def _close(self) -> None:
         """Drop trees in which nothing is wanted."""
@@ -247,7 +234,6 @@ class PatternTrees:
         """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
         inner = PatternSearch(self._search, part)
         tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
-        tree.on_hard = self._hard
         return _OpenTree(tree, terms_at_stores(part), self._search.problem.key_scale / part.key_scale, key)
 
     def _go_on(self, entry: _OpenTree, on_bound: Callable[[float], None], ahead: float = 1 + _AHEAD) -> None:
@@ -261,10 +247,6 @@ class PatternTrees:
 
         until = max(entry.least, others) * ahead / entry.times
         self._beside.along(lambda over: entry.tree.go_on(report, until, over))
-
-    def _hard(self) -> None:
-        ask, self._on_hard = self._on_hard, lambda: None
-        ask()
 
 
 def _least_parts(entry: _OpenTree, pattern: BoundedPattern, stored: Sequence[int]) -> dict[Expr, float]:

@@ -236,7 +236,6 @@ def _compare_optima(instance: Instance, most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage_patterns, "_SHARED", 0)
         patch.setattr(storage_patterns, "_LARGE", 20)
-        patch.setattr(storage_patterns, "_FEW_ROWS", 0)
         alone = solve(problem, "branch")
     assert (alone.status, alone.key, alone.bound) == (wanted.status, wanted.key, wanted.bound)
 

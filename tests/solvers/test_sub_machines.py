@@ -149,18 +149,18 @@ def test_searches_stopped_early_are_rarely_worse_than_smaller_machines() -> None
 
 @pytest.mark.parametrize("seed", [13, 16, 22])
 def test_machines_of_one_inner_level_come_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search asks for help with what is no worse than the optima of machines of one inner level or none."""
-    monkeypatch.setattr(storage_patterns, "_FEW_ROWS", 0)
+    """Patterns are bounded with what is no worse than the optima of machines of one inner level or none."""
     problem = loose_problem(seed)
     search = LayerSearch(problem, Limits(threads=1))
     keys: list[Fraction | None] = []
 
-    def on_hard() -> None:
+    def stop(*_: object) -> None:
         keys.append(search.key)
-        search.limits.stop.set()
+        raise LimitReachedError
 
+    monkeypatch.setattr(storage_patterns, "PatternBounds", stop)
     with search.at_work("test"):
-        PatternTrees(search, "test", on_hard).run()
+        PatternTrees(search, "test").run()
     [key] = keys
     assert key is not None
     required = len(problem.engine.levels) - len(loose_levels(problem.space.nest))
