@@ -15,7 +15,6 @@ from tilewright.formulation.scheduling.tiled.overlap import flat_positions, posi
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.units import Read
-from tilewright.formulation.scheduling.tiled.widths import result_bits
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -90,7 +89,7 @@ def journeys(
         number = {cuts: j for j, cuts in enumerate(mine)}
         which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
     depends = [along.depends[0] if along.depends else -1 for along in axes]
-    bits = result_bits(problem.units, machine.engine)[read.producer]
+    bits = problem.result_bits[read.producer]
     made_groups, made_engines = _places(made, machine, last=True)
     # what a finished sum meets, only the last engine of its chain reads
     wanted_groups, wanted_engines = _places(wanted, machine, last=read.late)
