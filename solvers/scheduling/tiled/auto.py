@@ -207,11 +207,7 @@ class _Portfolio:
         before = self.starts.found
         start = self.starts.best(FURTHER.of(self.search))
         if start is not None and start is not before:
-            near = self._near("atoms", start)
-            near.settle(1)
-            site = self._leading()
-            if near.best[0] < site.near.best[0]:
-                site.near = near
+            self._replace(self._leading(), start, 1)
 
     def visit(self, most: int) -> None:
         """Visit at most so many neighbourhoods, and try starts that had to wait."""
@@ -248,8 +244,12 @@ class _Portfolio:
         before, start = self.starts.found, self.starts.go_on()
         if start is None or before is None or start.judged[0] >= before.judged[0]:
             return
+        self._replace(site, start)
+
+    def _replace(self, site: _Site, start: Start, calls: int | None = None) -> None:
+        """Go on from another start where its plan is better once it is smoothed, in so many calls at most."""
         near = self._near(site.kind, start)
-        near.settle()
+        near.settle(calls)
         if near.best[0] < site.near.best[0]:
             site.near = near
 
