@@ -67,16 +67,19 @@ class _Part:
         return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
-ATOMS, LAYOUTS, FURTHER = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8), _Part(0.1, 1.0, 0.4)
+ATOMS, LAYOUTS, FURTHER = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8), _Part(0.1, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
 LAYING = 2.5
 """Times as long as to the first plan of atoms it takes to the first one of layouts at most (1.0 to 2.4 on
 twelve problems)."""
 
-SCARCE = 0.5
-"""Layouts come right after the first plan where they need more than that part of the time left; where there
-is no time for them, a method on trees has so much of it."""
+SCARCE = (0.4, 0.6)
+"""Layouts come right after the first plan where they need between these parts of the time left: with less
+there is time for both, with more they might not end."""
+
+INSTEAD = 0.5
+"""Part of the time left that a method on trees may have where there was none for layouts."""
 
 SEVERAL = 2
 """Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
@@ -166,7 +169,7 @@ class _Portfolio:
         start = self.starts.go_on()
         self.laying = LAYING * (clock() - begun)
         left = self.search.limits.remaining
-        scarce = left is not None and SCARCE * left < self.laying <= LAYOUTS.most * left
+        scarce = left is not None and SCARCE[0] * left < self.laying <= SCARCE[1] * left
         if not scarce:
             start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
@@ -192,7 +195,7 @@ class _Portfolio:
         atoms_alone = all(site.kind == "atoms" for site in self.sites)
         for method, part in TREES:
             if atoms_alone:
-                part = replace(part, most=SCARCE)
+                part = replace(part, most=INSTEAD)
             if self.sites and part.starved(self.search):
                 continue
             method().solve(self.search.within(part.of(self.search)).telling(best.note))
@@ -203,6 +206,8 @@ class _Portfolio:
     def go_on_with_atoms(self) -> None:
         """More plans of atoms where these lead."""
         if self.starts is None or not self.sites or self._leading().kind != "atoms":
+            return
+        if FURTHER.starved(self.search):
             return
         before = self.starts.found
         start = self.starts.best(FURTHER.of(self.search))
