@@ -163,11 +163,11 @@ class _Portfolio:
     def begin_atoms(self) -> None:
         """Plans of shared layers, and neighbourhoods of the best; one alone where layouts need the time."""
         most, stages = affordable(self.search.limits), Stages(self.search, self._name("atoms"))
-        clock = self.search.limits.clock
-        begun = clock()
+        begun = self.search.limits.elapsed
         self.starts = AtomicDataflow(room=self.room).starts(self.search, stages, most)
         start = self.starts.go_on()
-        self.laying = LAYING * (clock() - begun)
+        planned = [point.seconds for point in self.search.trace if point.improved and point.seconds >= begun]
+        self.laying = LAYING * (planned[0] - begun) if planned else 0.0
         left = self.search.limits.remaining
         scarce = left is not None and SCARCE[0] * left < self.laying <= SCARCE[1] * left
         if not scarce:
