@@ -14,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, evalua
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, tiling
 from tilewright.formulation.scheduling.tiled.units import Unit, units_of
+from tilewright.formulation.scheduling.tiled.widths import result_bits
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.workloads.network import Network
@@ -58,6 +59,11 @@ class TiledProblem:
     def units(self) -> tuple[Unit, ...]:
         """The layers that are cut into atoms."""
         return units_of(self.network, fuse=self.fuse)
+
+    @cached_property
+    def result_bits(self) -> tuple[int, ...]:
+        """Per unit, bits of one element of its result."""
+        return result_bits(self.units, self.machine.engine)
 
     def dag(self, tilings: Sequence[Tiling | AtomSize], limits: Limits | None = None) -> AtomicDag:
         """The atomic DAG of one tiling (or size of atoms) per unit.

@@ -24,8 +24,9 @@ MOST_SIZES = 8
 SHARES = (1, 2)
 """Parts of the machine that the estimates give a layer."""
 
-HANDOVERS = (24, 12, 48, 96)
-"""Cycles between rounds that estimates count: fine atoms suit wide links, coarse ones narrow links."""
+HANDOVERS = (24, 48, 96, 12)
+"""Cycles between rounds that estimates count: fine atoms suit wide links, coarse ones narrow links; the
+finest last, whose plans take longest to make."""
 
 Sizes = tuple[AtomSize, ...]
 Judged = tuple[Fraction, AtomicPlan]

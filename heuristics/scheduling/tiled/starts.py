@@ -199,6 +199,7 @@ class Starts:
         if self._problem.objective.energy_power == 0:
             return
         self._share(self._whole, HANDOVER, smooth=False)
+        yield
         if self.found is None:
             return
         worth = cycle_price(self._search)

@@ -67,11 +67,19 @@ class _Part:
         return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
-ATOMS, LAYOUTS = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8)
+ATOMS, LAYOUTS, FURTHER = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8), _Part(0.1, 1.0, 0.5)
+"""The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
-CHOOSING, ENGINES, PLANNING = 6e-3, 3.5e-4, 4e-5
-"""Seconds that layouts take for every layer, more for every engine, until they are chosen, and for every atom
-until a plan of them is there."""
+LAYING = 2.5
+"""Times as long as to the first plan of atoms it takes to the first one of layouts at most (1.0 to 2.4 on
+twelve problems)."""
+
+SCARCE = (0.4, 0.6)
+"""Layouts come right after the first plan where they need between these parts of the time left: with less
+there is time for both, with more they might not end."""
+
+INSTEAD = 0.5
+"""Part of the time left that a method on trees may have where there was none for layouts."""
 
 SEVERAL = 2
 """Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
@@ -91,12 +99,26 @@ class _Site:
     ----------
     kind : of the plan
     near : the neighbourhoods
+    smoothed : whether its plan was smoothed for as long as that promised something
     brought : what visiting them gained since the plan was smoothed
     """
 
     kind: str
     near: Neighbourhoods
+    smoothed: bool = False
     brought: Yield = field(default_factory=Yield)
+
+    def smooth(self, search: TiledSearch) -> None:
+        """Smooth its plan a few times, and on where it is, or comes, close to the best."""
+        self.smoothed = True
+        if not self.hopeful(search):
+            self.near.settle(FEW)
+        if self.hopeful(search):
+            self.near.settle()
+
+    def hopeful(self, search: TiledSearch) -> bool:
+        """Whether its plan is close to the best."""
+        return search.key is None or self.near.best[0] <= HOPEFUL * search.key
 
 
 @dataclass
@@ -120,6 +142,7 @@ class _Portfolio:
     failures : why there is no plan of a kind: what does not fit, or the limit that struck before
     starts : of plans of atoms, some of which wait until others have been begun
     tried : what trying those brought
+    laying : seconds that layouts are expected to need until their first plan is there
     """
 
     search: TiledSearch
@@ -128,6 +151,7 @@ class _Portfolio:
     failures: list[InputError | LimitReachedError] = field(default_factory=list)
     starts: Starts | None = None
     tried: Yield = field(default_factory=Yield)
+    laying: float = 0.0
 
     def attempt(self, begin: Callable[[], None]) -> None:
         """Begin one kind of plans; where it fails, another kind may not."""
@@ -137,19 +161,25 @@ class _Portfolio:
             self.failures.append(failure)
 
     def begin_atoms(self) -> None:
-        """Plans of shared layers, and neighbourhoods of the best."""
+        """Plans of shared layers, and neighbourhoods of the best; one alone where layouts need the time."""
         most, stages = affordable(self.search.limits), Stages(self.search, self._name("atoms"))
+        begun = self.search.limits.elapsed
         self.starts = AtomicDataflow(room=self.room).starts(self.search, stages, most)
-        start = self.starts.best(ATOMS.of(self.search))
+        start = self.starts.go_on()
+        planned = [point.seconds for point in self.search.trace if point.improved and point.seconds >= begun]
+        self.laying = LAYING * (planned[0] - begun) if planned else 0.0
+        left = self.search.limits.remaining
+        scarce = left is not None and SCARCE[0] * left < self.laying <= SCARCE[1] * left
+        if not scarce:
+            start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
             self._add("atoms", start)
-            self.sites[-1].near.settle(1)  # what a first call gains is most of all
+            if not scarce:
+                self.sites[-1].near.settle(1)  # what a first call gains is most of all
 
     def begin_layouts(self) -> None:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
-        problem, known = self.search.problem.problem, self.search.answer
-        seconds = (CHOOSING + ENGINES * problem.machine.engines) * len(problem.units)
-        part = replace(LAYOUTS, seconds=seconds + (0 if known is None else PLANNING * known.dag.tasks))
+        part = replace(LAYOUTS, seconds=self.laying)
         if self.sites and part.starved(self.search):
             return
         stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
@@ -162,7 +192,10 @@ class _Portfolio:
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
         best = _Best()
+        atoms_alone = all(site.kind == "atoms" for site in self.sites)
         for method, part in TREES:
+            if atoms_alone:
+                part = replace(part, most=INSTEAD)
             if self.sites and part.starved(self.search):
                 continue
             method().solve(self.search.within(part.of(self.search)).telling(best.note))
@@ -170,30 +203,43 @@ class _Portfolio:
         if judged is not None and key is not None and judged[0] <= NEAR * key:
             self._add("trees", judged)
 
+    def go_on_with_atoms(self) -> None:
+        """More plans of atoms where these lead."""
+        if self.starts is None or not self.sites or self._leading().kind != "atoms":
+            return
+        if FURTHER.starved(self.search):
+            return
+        before = self.starts.found
+        start = self.starts.best(FURTHER.of(self.search))
+        if start is not None and start is not before:
+            self._replace(self._leading(), start, 1)
+
     def visit(self, most: int) -> None:
         """Visit at most so many neighbourhoods, and try starts that had to wait."""
-        for number, site in enumerate(sorted(self.sites, key=lambda site: site.near.best[0])):
-            if number:
-                site.near.settle(FEW)
-            key = self.search.key
-            if key is None or site.near.best[0] <= HOPEFUL * key:
-                site.near.settle()
+        for site in sorted(self.sites, key=lambda site: site.near.best[0]):
+            if site is self._leading() or site.hopeful(self.search):
+                site.smooth(self.search)
         clock = self.search.limits.clock
         for _ in range(most if self.sites else 0):
             if self.search.done:
                 break
             best = min(site.near.best[0] for site in self.sites)
             ways = [site.brought for site in self.sites]
-            worth = [float(best / site.near.best[0]) ** BEHIND if best else 1.0 for site in self.sites]
+            worth = [
+                float(best / site.near.best[0]) ** BEHIND if best and site.smoothed else 1.0
+                for site in self.sites
+            ]
             if self.starts is not None and not self.starts.ended and self.sites[0].kind == "atoms":
                 ways, worth = [*ways, self.tried], [*worth, worth[0]]
             turn = next_turn(ways, worth)
             site = self.sites[turn % len(self.sites)]  # further starts belong to the first
             before, begun = site.near.best[0], clock()
-            if turn < len(self.sites):
+            if turn >= len(self.sites):
+                self._try_start(site)
+            elif site.smoothed:
                 site.near.visit()
             else:
-                self._try_start(site)
+                site.smooth(self.search)
             gain = float(1 - site.near.best[0] / before) if before else 0.0
             ways[turn].note(gain, clock() - begun)
 
@@ -203,10 +249,18 @@ class _Portfolio:
         before, start = self.starts.found, self.starts.go_on()
         if start is None or before is None or start.judged[0] >= before.judged[0]:
             return
+        self._replace(site, start)
+
+    def _replace(self, site: _Site, start: Start, calls: int | None = None) -> None:
+        """Go on from another start where its plan is better once it is smoothed, in so many calls at most."""
         near = self._near(site.kind, start)
-        near.settle()
+        near.settle(calls)
         if near.best[0] < site.near.best[0]:
             site.near = near
+
+    def _leading(self) -> _Site:
+        """The one with the best plan."""
+        return min(self.sites, key=lambda site: site.near.best[0])
 
     def _add(self, kind: str, start: Start | LayoutStart | Judged) -> None:
         self.sites.append(_Site(kind, self._near(kind, start)))
@@ -235,6 +289,7 @@ class Auto(PlanHeuristic):
         portfolio.attempt(portfolio.begin_atoms)
         portfolio.attempt(portfolio.begin_layouts)
         portfolio.attempt(portfolio.begin_trees)
+        portfolio.go_on_with_atoms()
         portfolio.visit(self.steps)
         if search.answer is None and portfolio.failures:
             raise portfolio.failures[0]

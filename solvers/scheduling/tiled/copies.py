@@ -41,7 +41,7 @@ from tilewright.formulation.scheduling.tiled.reading import (
 )
 from tilewright.formulation.scheduling.tiled.trips import operator_kind
 from tilewright.formulation.scheduling.tiled.units import Read
-from tilewright.formulation.scheduling.tiled.widths import result_bits, tensor_bits
+from tilewright.formulation.scheduling.tiled.widths import tensor_bits
 from tilewright.foundation.arrays import Floats
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -144,7 +144,7 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[list[SharedLa
     whole : every layer as one atom
     """
     groups: dict[int | str, dict[object, list[SharedLayer]]] = {}
-    bits = result_bits(problem.units, problem.machine.engine)
+    bits = problem.result_bits
     inputs: set[str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to

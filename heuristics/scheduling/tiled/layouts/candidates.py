@@ -26,6 +26,12 @@ CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
 """Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
 
 
+@lru_cache(maxsize=4096)
+def _borders(size: int, groups: int, unit: int) -> tuple[int, ...]:
+    """Borders of shares along an axis."""
+    return tuple(min(size, unit * at) for at in shared(-(-size // unit), groups))
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a layer is laid out.
@@ -49,12 +55,8 @@ class Layout:
     def borders(self, operator: Operator) -> tuple[tuple[int, ...], ...]:
         """Borders of shares along channels, rows, columns and the sum; empty shares repeat them."""
         shape = shape_of(operator)
-        return tuple(
-            tuple(min(size, unit * at) for at in shared(-(-size // unit), groups))
-            for size, groups, unit in zip(
-                (*shape.sizes, shape.parts), self.grid.groups, self.units, strict=True
-            )
-        )
+        sizes = (*shape.sizes, shape.parts)
+        return tuple(map(_borders, sizes, self.grid.groups, self.units))
 
 
 @dataclass(frozen=True, eq=False)

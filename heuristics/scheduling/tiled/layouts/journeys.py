@@ -15,7 +15,6 @@ from tilewright.formulation.scheduling.tiled.overlap import flat_positions, posi
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.units import Read
-from tilewright.formulation.scheduling.tiled.widths import result_bits
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
@@ -90,7 +89,7 @@ def journeys(
         number = {cuts: j for j, cuts in enumerate(mine)}
         which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
     depends = [along.depends[0] if along.depends else -1 for along in axes]
-    bits = result_bits(problem.units, machine.engine)[read.producer]
+    bits = problem.result_bits[read.producer]
     made_groups, made_engines = _places(made, machine, last=True)
     # what a finished sum meets, only the last engine of its chain reads
     wanted_groups, wanted_engines = _places(wanted, machine, last=read.late)
@@ -192,27 +191,35 @@ def _priced(
     rates : bytes a cycle of an engine's port and of a link
     """
     count, many = len(which_made), len(which_wanted)
+    height = engines // width
     energy = np.zeros((count, many))
     arrival = np.zeros((count, many))
-    received = np.zeros(engines)
     sent = np.zeros(engines)
-    passed = np.zeros((4, engines))  # from each router to the right, to the left, up and down
-    top = np.empty(width, dtype=np.int64)
-    low = np.empty(width, dtype=np.int64)
+    kept = np.zeros(engines)  # of what its kind is sent, the part that an engine made itself
+    # loads to the right, to the left, up and down, as changes from one router to the next
+    change = np.zeros((4, height + 1, width + 1))
     classes = np.ones(3, dtype=np.int64)
-    starts = np.zeros(engines + 1, dtype=np.int64)
-    members = np.empty(engines, dtype=np.int64)
-    of = np.empty(engines, dtype=np.int64)
+    kind_of = np.empty(engines, dtype=np.int64)
+    received = np.zeros(engines)
+    copies = np.empty(engines, dtype=np.int64)
+    left = np.empty(engines, dtype=np.int64)
+    right = np.empty(engines, dtype=np.int64)
+    top = np.empty((engines, width), dtype=np.int64)
+    low = np.empty((engines, width), dtype=np.int64)
     at = np.zeros(4, dtype=np.int64)
     for j in range(many):
         groups = wanted_groups[j]
         for c in range(3):
             classes[c] = groups[depends[c]] if depends[c] >= 0 else 1
-        total = groups[0] * groups[1] * groups[2] * groups[3]
         kinds = classes[0] * classes[1] * classes[2]
-        # engines by what they read
-        starts[:] = 0
-        for share in range(total):
+        # engines by what they read, and where those of each kind lie
+        kind_of[:] = -1
+        copies[:kinds] = 0
+        left[:kinds] = width
+        right[:kinds] = -1
+        top[:kinds] = height
+        low[:kinds] = -1
+        for share in range(groups[0] * groups[1] * groups[2] * groups[3]):
             at[0] = share // (groups[1] * groups[2] * groups[3])
             at[1] = share // (groups[2] * groups[3]) % groups[1]
             at[2] = share // groups[3] % groups[2]
@@ -220,22 +227,21 @@ def _priced(
             kind = 0
             for c in range(3):
                 kind = kind * classes[c] + (at[depends[c]] if depends[c] >= 0 else 0)
-            of[share] = kind
-            starts[kind + 1] += 1
-        for kind in range(kinds):
-            starts[kind + 1] += starts[kind]
-        fill = starts.copy()
-        for share in range(total):
-            members[fill[of[share]]] = wanted_engines[j, share]
-            fill[of[share]] += 1
+            e = wanted_engines[j, share]
+            x, y = e % width, e // width
+            kind_of[e] = kind
+            copies[kind] += 1
+            left[kind], right[kind] = min(left[kind], x), max(right[kind], x)
+            top[kind, x], low[kind, x] = min(top[kind, x], y), max(low[kind, x], y)
         for i in range(count):
             theirs = made_groups[i]
             table0 = channels[which_made[i, 0], which_wanted[j, 0]]
             table1 = rows[which_made[i, 1], which_wanted[j, 1]]
             table2 = columns[which_made[i, 2], which_wanted[j, 2]]
-            received[:] = 0.0
+            received[:kinds] = 0.0
             sent[:] = 0.0
-            passed[:] = 0.0
+            kept[:] = 0.0
+            change[:] = 0.0
             spent = 0.0
             for p0 in range(theirs[0]):
                 for k0 in range(classes[0]):
@@ -247,42 +253,48 @@ def _priced(
                                 continue
                             for p2 in range(theirs[2]):
                                 source = made_engines[i, (p0 * theirs[1] + p1) * theirs[2] + p2]
+                                sx, sy = source % width, source // width
                                 for k2 in range(classes[2]):
                                     size = table0[p0, k0] * table1[p1, k1] * table2[p2, k2]
                                     if size == 0.0:
                                         continue
                                     kind = (k0 * classes[1] + k1) * classes[2] + k2
-                                    sx, sy = source % width, source // width
-                                    left, right, copies = sx, sx, 0
-                                    for q in range(starts[kind], starts[kind + 1]):
-                                        x = members[q] % width
-                                        top[x], low[x] = sy, sy
-                                    for q in range(starts[kind], starts[kind + 1]):
-                                        e = members[q]
-                                        if e == source:
-                                            continue
-                                        x, y = e % width, e // width
-                                        received[e] += size
-                                        copies += 1
-                                        left, right = min(left, x), max(right, x)
-                                        top[x], low[x] = min(top[x], y), max(low[x], y)
-                                    if copies == 0:
+                                    others = copies[kind]
+                                    if kind_of[source] == kind:
+                                        others -= 1
+                                        kept[source] += size
+                                    received[kind] += size
+                                    if others == 0:
                                         continue
                                     sent[source] += size
-                                    links = right - left
-                                    for x in range(sx, right):
-                                        passed[0, sy * width + x] += size
-                                    for x in range(left, sx):
-                                        passed[1, sy * width + x + 1] += size
-                                    for q in range(starts[kind], starts[kind + 1]):
-                                        x = members[q] % width
-                                        links += low[x] - top[x]
-                                        for y in range(top[x], sy):
-                                            passed[2, (y + 1) * width + x] += size
-                                        for y in range(sy, low[x]):
-                                            passed[3, y * width + x] += size
-                                        top[x], low[x] = sy, sy
-                                    spent += size * (prices[0] + prices[1] * links + prices[2] * copies)
+                                    first, last = min(sx, left[kind]), max(sx, right[kind])
+                                    change[0, sy, sx] += size
+                                    change[0, sy, last] -= size
+                                    change[1, sy, first + 1] += size
+                                    change[1, sy, sx + 1] -= size
+                                    links = last - first
+                                    for x in range(left[kind], right[kind] + 1):
+                                        up, down = top[kind, x], low[kind, x]
+                                        if up < sy:
+                                            links += sy - up
+                                            change[2, up + 1, x] += size
+                                            change[2, sy + 1, x] -= size
+                                        if down > sy:
+                                            links += down - sy
+                                            change[3, sy, x] += size
+                                            change[3, down, x] -= size
+                                    spent += size * (prices[0] + prices[1] * links + prices[2] * others)
             energy[i, j] = spent
-            arrival[i, j] = max(max(received.max(), sent.max()) / rates[0], passed.max() / rates[1])
+            longest = sent.max()
+            for e in range(engines):
+                if kind_of[e] >= 0:
+                    longest = max(longest, received[kind_of[e]] - kept[e])
+            passed = 0.0
+            for way in range(4):
+                for along in range(height if way < 2 else width):
+                    load = 0.0
+                    for step in range(width if way < 2 else height):
+                        load += change[way, along, step] if way < 2 else change[way, step, along]
+                        passed = max(passed, load)
+            arrival[i, j] = max(longest / rates[0], passed / rates[1])
     return energy, arrival
