@@ -297,8 +297,6 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     constant = 0
     for term in terms:
         constant += term.value if isinstance(term, Constant) else _collect(term, 1, collected)
-    if not collected:
-        return as_expr(constant)
     pairs = tuple([(coefficient, core) for core, coefficient in collected.items() if coefficient])
     if not pairs:
         return as_expr(constant)

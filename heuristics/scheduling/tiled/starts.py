@@ -111,7 +111,7 @@ class Starts:
 
     Attributes
     ----------
-    found : the best of those that have been tried
+    leader : the best of those that have been tried
     ended : whether all have been
     """
 
@@ -123,7 +123,7 @@ class Starts:
         self._whole = whole(self._problem.machine)
         self._orders = ORDERS if method.order == BEST else (method.order,)
         self._mappings = PLACED if method.mapping == BEST else (method.mapping,)
-        self.found: Start | None = None
+        self.leader: Start | None = None
         self._shares: dict[tuple[str, int, float], tuple[str, Sizes, AtomicDag]] = {}
         self._granted = search.limits
         self._rest = self._compete()
@@ -143,7 +143,7 @@ class Starts:
         self._granted = self._search.limits if within is None else within
         while not (self.ended or self._granted.expired):
             self.go_on()
-        return self.found
+        return self.leader
 
     def go_on(self) -> Start | None:
         """Try one plan more; the best start."""
@@ -153,9 +153,9 @@ class Starts:
             self.ended = True
         except LimitReachedError:
             self.ended = True
-            if self.found is None:
+            if self.leader is None:
                 raise
-        return self.found
+        return self.leader
 
     def _compete(self) -> Iterator[None]:
         """Try what the options leave open, a plan at a time."""
@@ -175,19 +175,19 @@ class Starts:
                 self._sized(atoms, self._drawn(atoms), self._whole, inf)
                 yield
         for _ in range(TURNS):
-            before = self.found
+            before = self.leader
             for order in self._orders:
                 self._again(order=order)
                 yield
             yield from self._placed()
-            if self.found is before:
+            if self.leader is before:
                 break
         if shares and method.refine:
             yield from self._mixed()
 
     def _placed(self) -> Iterator[None]:
         """The best sizes and order, placed in every way."""
-        for mapping in self._mappings if self.found is not None else ():
+        for mapping in self._mappings if self.leader is not None else ():
             self._again(mapping=mapping)
             yield
 
@@ -200,16 +200,16 @@ class Starts:
             return
         self._share(self._whole, HANDOVER, smooth=False)
         yield
-        if self.found is None:
+        if self.leader is None:
             return
         worth = cycle_price(self._search)
         prices = tuple(worth * multiple for multiple in PRICES) if worth else (0.0,)
-        self.found = replace(self.found, prices=(inf, *prices) if worth else prices)
+        self.leader = replace(self.leader, prices=(inf, *prices) if worth else prices)
         best_price = yield from self._best_price(prices)
         for region in regions(self._problem.machine)[1:]:
             key = self._share(region, HANDOVER, best_price)
             yield
-            if key is None or key > WORSE * self.found.judged[0]:
+            if key is None or key > WORSE * self.leader.judged[0]:
                 break
 
     def _best_price(self, prices: Sequence[float]) -> Generator[None, None, float]:
@@ -280,7 +280,7 @@ class Starts:
 
         Where plans are made quickly, and buffers do not hold the results of a layer beside as many others.
         """
-        best = self.found
+        best = self.leader
         if best is None or best.judged[1].dag.tasks > QUICK:
             return
         if CROWDED * widest_result(best.judged[1].dag) <= self._problem.machine.on_chip_bytes:
@@ -311,7 +311,7 @@ class Starts:
 
     def _mixed(self) -> Iterator[None]:
         """Where plans are made quickly, every shares, region, order and places together, in random order."""
-        best = self.found
+        best = self.leader
         if best is None or best.judged[1].dag.tasks > QUICK:
             return
         rest = self._search.within(self._granted.share(MIXED))
@@ -330,7 +330,7 @@ class Starts:
 
     def _again(self, *, order: str | None = None, mapping: str | None = None) -> None:
         """The best sizes, in another order or placed otherwise."""
-        best = self.found
+        best = self.leader
         if best is None or self._search.done:
             return
         order, mapping = order or best.order, mapping or best.mapping
@@ -352,9 +352,9 @@ class Starts:
         source = f"{self._method.name} {atoms}, {order}, {mapping}"
         stages = replace(self._stages, region=region, level=smooth and self._stages.level)
         judged = stages.planned(dag, stages.steps(dag, order), mapping, source)
-        if self.found is None or judged[0] < self.found.judged[0]:
-            prices = (inf,) if self.found is None else self.found.prices
-            self.found = Start(judged, sizes, order, mapping, region, prices)
+        if self.leader is None or judged[0] < self.leader.judged[0]:
+            prices = (inf,) if self.leader is None else self.leader.prices
+            self.leader = Start(judged, sizes, order, mapping, region, prices)
         return judged[0]
 
     def _drawn(self, atoms: str) -> Sizes:

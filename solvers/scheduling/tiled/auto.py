@@ -209,7 +209,7 @@ class _Portfolio:
             return
         if FURTHER.starved(self.search):
             return
-        before = self.starts.found
+        before = self.starts.leader
         start = self.starts.best(FURTHER.of(self.search))
         if start is not None and start is not before:
             self._replace(self._leading(), start, 1)
@@ -246,7 +246,7 @@ class _Portfolio:
     def _try_start(self, site: _Site) -> None:
         """Try one more start; the plan of the best of all is smoothed, and kept if that is better."""
         assert self.starts is not None
-        before, start = self.starts.found, self.starts.go_on()
+        before, start = self.starts.leader, self.starts.go_on()
         if start is None or before is None or start.judged[0] >= before.judged[0]:
             return
         self._replace(site, start)

@@ -38,15 +38,15 @@ def test_starts_go_on_where_they_were_left(objective: str) -> None:
     assert not parts.ended
     tried, best = 0, whole.best()
     while not parts.ended:
-        before, found = parts.found, parts.go_on()
+        before, found = parts.leader, parts.go_on()
         assert found is not None
         assert before is None or found.judged[0] <= before.judged[0]
         tried += 1
     assert tried > 5
     assert best is not None
-    assert parts.found is not None
-    assert parts.found.judged[0] == best.judged[0] == searches[0].key
-    assert (parts.found.order, parts.found.mapping, parts.found.sizes) == (
+    assert parts.leader is not None
+    assert parts.leader.judged[0] == best.judged[0] == searches[0].key
+    assert (parts.leader.order, parts.leader.mapping, parts.leader.sizes) == (
         best.order,
         best.mapping,
         best.sizes,
