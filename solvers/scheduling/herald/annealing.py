@@ -155,19 +155,20 @@ class ScheduleAnnealing:
         lines: sequence_times_kernel.Sequences,
         slices: Iterator[list_kernel.Cooling],
         source: str,
-    ) -> None:
-        """Walk through slices, and offer whatever is the best of all."""
-        best = math.inf
+    ) -> tuple[float, sequence_times_kernel.Sequences]:
+        """Walk through slices, offer whatever is the best of all, and return its value's logarithm and it."""
+        best, found = math.inf, lines
         for cooling in slices:
             value, better = self.walk(by_energy, lines, cooling)
             if value < best:
-                best = value
+                best, found = value, better
                 search.confirm(self.schedule_of(better), source, origin=Origin.HEURISTIC)
+        return best, found
 
     def polish(
         self, search: ScheduleSearch, lines: sequence_times_kernel.Sequences, source: str, until: float
-    ) -> None:
-        """A cold walk, which keeps most of what the sequences are.
+    ) -> tuple[float, sequence_times_kernel.Sequences]:
+        """A cold walk, which keeps most of what the sequences are; the best value's logarithm and its sequences.
 
         Parameters
         ----------
@@ -179,8 +180,8 @@ class ScheduleAnnealing:
         by_energy = search.problem.objective is ScheduleObjective.EDP
         unit = len(self._problem.engines) / len(self._options)
         slices = self._polishing.slices(search, _WARM * unit, _FROZEN * unit, self._polished, until)
-        self._offer_best(search, by_energy, lines, slices, source)
         self._polished += 1
+        return self._offer_best(search, by_energy, lines, slices, source)
 
     def affords(self, search: ScheduleSearch, until: float = math.inf) -> bool:
         """Whether a walk through all the time that is left has steps enough."""

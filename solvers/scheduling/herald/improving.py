@@ -21,7 +21,7 @@ _MANY = 2  # chains per engine, from which on beams take the place of the long w
 _FIRST_OF_MANY = ("dispatching", "beam", "beam", *_FIRST[1:])
 _WALK = 0.15  # of the time that is left, for a walk beside beams
 _MEMORY = 0.7  # weight of the earlier gains in a mean
-_CURIOUS = 0.15  # part of the turns that a method which has paid less gets
+_CURIOUS = 0.05  # part of the turns that a method which has paid less gets
 
 
 class Improver:
@@ -72,7 +72,8 @@ class Improver:
         gained = 0.0
         if value is not None and search.key is not None and value > 0:
             gained = float(1 - search.key / value) / seconds
-        self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
+        if self._turns:  # the first one's schedules are far better than those that were there
+            self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
         self._turns += 1
 
     def _walk(self, search: ScheduleSearch, until: float) -> None:
@@ -88,5 +89,5 @@ class Improver:
         turns = _FIRST_OF_MANY if self._many else _FIRST
         if self._turns < len(turns):
             return turns[self._turns]
-        first, *behind = sorted(self._gain, key=lambda name: -self._gain[name])
+        first, *behind = sorted(self._gain, key=lambda name: (name != "beam", -self._gain[name]))
         return self._random.choice(behind) if self._random.random() < _CURIOUS else first
