@@ -168,7 +168,7 @@ class ScheduleAnnealing:
     def polish(
         self, search: ScheduleSearch, lines: sequence_times_kernel.Sequences, source: str, until: float
     ) -> tuple[float, sequence_times_kernel.Sequences]:
-        """A cold walk, which keeps most of what the sequences are; the best value's logarithm and its sequences.
+        """A cold walk, which keeps most of what the sequences are; the logarithm of its best value, and where.
 
         Parameters
         ----------

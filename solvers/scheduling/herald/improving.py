@@ -21,7 +21,7 @@ _MANY = 2  # chains per engine, from which on beams take the place of the long w
 _FIRST_OF_MANY = ("dispatching", "beam", "beam", *_FIRST[1:])
 _WALK = 0.15  # of the time that is left, for a walk beside beams
 _MEMORY = 0.7  # weight of the earlier gains in a mean
-_CURIOUS = 0.05  # part of the turns that a method which has paid less gets
+_CURIOUS = 0.15  # part of the turns that a method which has paid less gets
 
 
 class Improver:
@@ -33,6 +33,7 @@ class Improver:
     options : of every task
     seed : of all random choices
     prices : of engines and energy; dispatching and neighbourhoods use the first ones
+    walks : whether long walks are preferred to beams, where there is time enough for one
     """
 
     def __init__(
@@ -41,14 +42,16 @@ class Improver:
         options: Sequence[tuple[Option, ...]],
         seed: int,
         prices: Sequence[Prices],
+        walks: bool = False,
     ) -> None:
         self.annealing = ScheduleAnnealing(problem, options, seed, prices)
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._random = random.Random(seed)
         self._dispatching = Dispatching(problem, options, seed, prices[0])
         beams = BeamSearch(problem, options, seed, prices, self.annealing)
-        self._many = beams.count >= _MANY * len(problem.engines)
-        beam = {"beam": lambda search, until: beams.round(search, until=until)} if self._many else {}
+        many = beams.count >= _MANY * len(problem.engines)
+        self._walks = walks or not many
+        beam = {"beam": lambda search, until: beams.round(search, until=until)} if many else {}
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
             "annealing": self._walk,
             **beam,
@@ -79,15 +82,15 @@ class Improver:
     def _walk(self, search: ScheduleSearch, until: float) -> None:
         """A walk through all the time that is left, or through a part of it, beside beams."""
         left = search.limits.remaining
-        if self._many and left is not None:
+        if not self._walks and left is not None:
             until = min(until, search.limits.elapsed + _WALK * left)
         self.annealing.round(search, until=until)
 
     def _next(self, search: ScheduleSearch, until: float) -> str:
-        if not self._many and self._turns >= len(_SURE) and self.annealing.affords(search, until):
+        if self._walks and self._turns >= len(_SURE) and self.annealing.affords(search, until):
             return "annealing"
-        turns = _FIRST_OF_MANY if self._many else _FIRST
+        turns = _FIRST if self._walks else _FIRST_OF_MANY
         if self._turns < len(turns):
             return turns[self._turns]
-        first, *behind = sorted(self._gain, key=lambda name: (name != "beam", -self._gain[name]))
+        first, *behind = sorted(self._gain, key=lambda name: -self._gain[name])
         return self._random.choice(behind) if self._random.random() < _CURIOUS else first
