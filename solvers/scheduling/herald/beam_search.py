@@ -75,6 +75,15 @@ class Part(NamedTuple):
     mirrored: bool = False
 
 
+class _Placed(NamedTuple):
+    """A task with the index of its option, its begin and its end, in cycles from where a search begins."""
+
+    task: int
+    option: int
+    start: int
+    end: int
+
+
 class BeamSearch:
     """One beam search after the other, of widths, guides and aims drawn at random.
 
@@ -188,8 +197,8 @@ class BeamSearch:
         length = part.schedule.makespan
         own = length + prices.energy * sum(float(one.option.energy) for one in part.schedule.placements)
         order = self._in_turn(part.schedule, part.mirrored)
-        chains = chains_of(self._problem, self._options, [row[0] for row in order])
-        placed = [row for row in order if row[2] < part.kept * length]
+        chains = chains_of(self._problem, self._options, [own.task for own in order])
+        placed = [own for own in order if own.start < part.kept * length]
         least = float(worth.least.sum(1).max()) + self._lost(placed, prices)
         cost = (least + aimed * (own - least)) * (1 - _BELOW)
         horizon = math.ceil(cost - float(worth.spent.min(1).sum())) + 1
@@ -217,18 +226,18 @@ class BeamSearch:
         taken = row if part.mirrored else row[::-1]
         return self._annealing.lines_in_turn(divmod(int(entry), most) for entry in taken)
 
-    def _in_turn(self, schedule: Schedule, mirrored: bool) -> list[tuple[int, int, int, int]]:
-        """Task, option, begin and end of all placements, in the order in which they begin."""
+    def _in_turn(self, schedule: Schedule, mirrored: bool) -> list[_Placed]:
+        """All tasks, in the order in which they begin, or end where time runs backward."""
         rank = {task: number for number, task in enumerate(self._problem.order)}
         length, sign = schedule.makespan, -1 if mirrored else 1
-        rows = []
+        placed = []
         for own in schedule.placements:
             start = length - own.end if mirrored else own.start
             option = self._options[own.task].index(own.option)
-            rows.append((own.task, option, start, start + own.option.cycles))
-        return sorted(rows, key=lambda row: (row[2], row[3], sign * rank[row[0]]))
+            placed.append(_Placed(own.task, option, start, start + own.option.cycles))
+        return sorted(placed, key=lambda own: (own.start, own.end, sign * rank[own.task]))
 
-    def _lost(self, placed: Sequence[tuple[int, int, int, int]], prices: Prices) -> float:
+    def _lost(self, placed: Sequence[_Placed], prices: Prices) -> float:
         """What engines idle and tasks cost beyond their cheapest option, among those placed, in cycles."""
         free = [0] * len(self._problem.engines)
         lost = 0.0
@@ -240,7 +249,7 @@ class BeamSearch:
         return lost
 
 
-def _rows_of(placed: Sequence[tuple[int, int, int, int]], chains: beam_pool_kernel.Chains) -> Int64s:
+def _rows_of(placed: Sequence[_Placed], chains: beam_pool_kernel.Chains) -> Int64s:
     """Chain, option and end of what is placed."""
     ends = np.flatnonzero(chains.task < 0)
     chain = np.zeros(len(chains.options), np.int64)
