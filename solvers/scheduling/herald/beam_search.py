@@ -28,7 +28,8 @@ _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's p
 _WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000)
 _GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_PARTS, _NARROW = (0.005, 0.01, 0.02, 0.1), 50  # of the time that is left, for a search; and its least width
+_PARTS = (0.05, 0.1, 0.2), (0.005, 0.01, 0.02, 0.1)  # of the time left, for a search of all, of a part
+_NARROW = 50  # the least width that this may leave
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
 _KEPT = -0.3, 0.9  # of the makespan, drawn evenly: none below 0
@@ -162,7 +163,7 @@ class BeamSearch:
 
     def _affordable(self, search: ScheduleSearch, shape: Shape, part: Part, until: float) -> int:
         """The width of a search that takes a part of the time that is left."""
-        seconds = self._random.choice(_PARTS) * Pace.seconds(search, until)
+        seconds = self._random.choice(_PARTS[part.kept > 0]) * Pace.seconds(search, until)
         if not self._unit or seconds == math.inf:
             return shape.width
         width = int(seconds / (self._unit * self._size(shape._replace(width=1), part)))
