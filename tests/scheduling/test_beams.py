@@ -23,7 +23,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Shape, chains_of
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape, chains_of
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
@@ -41,6 +41,12 @@ def beams_of(problem: SchedulingProblem, prices: Prices, seed: int = 0) -> BeamS
     options = feasible_options(problem)
     annealing = ScheduleAnnealing(problem, options, seed, [prices])
     return BeamSearch(problem, options, seed, [prices], annealing)
+
+
+def whole(search: ScheduleSearch) -> Part:
+    """All of the best schedule, to be searched anew."""
+    assert search.answer is not None
+    return Part(search.answer)
 
 
 def unlike_chains(runs: int, layers: int, seed: int) -> SchedulingProblem:
@@ -63,16 +69,22 @@ def unlike_chains(runs: int, layers: int, seed: int) -> SchedulingProblem:
     TIMED,
     st.sampled_from([(), (0.15, 0.4)]),
     st.sampled_from([SHAPE, Shape(3, 5, 0.03, 2.0), Shape(1, 1, 0.0, 3.0)]),
+    st.tuples(st.sampled_from([0.0, 0.3, 0.7]), st.booleans()),
 )
 def test_what_beams_find_is_legal(
-    problem: SchedulingProblem, objective: ScheduleObjective, spreads: tuple[float, ...], shape: Shape
+    problem: SchedulingProblem,
+    objective: ScheduleObjective,
+    spreads: tuple[float, ...],
+    shape: Shape,
+    cut: tuple[float, bool],
 ) -> None:
     """Every task is placed once, by the rules, and nothing is below plain enumeration."""
     search = begun(problem, objective)
     energy = 0.5 if objective is ScheduleObjective.EDP else 0.0
     prices = Prices(even_prices(problem).engines, energy)
     beams = beams_of(problem, prices)
-    lines = beams.find(search, prices, spreads, shape)
+    assert search.answer is not None
+    lines = beams.find(search, prices, spreads, shape, Part(search.answer, *cut))
     if lines is None:
         return
     schedule = ScheduleAnnealing(problem, feasible_options(problem), 0).schedule_of(lines)
@@ -93,7 +105,7 @@ def test_beams_find_the_optimum_of_small_problems(seed: int) -> None:
     prices = even_prices(problem)
     beams = beams_of(problem, prices)
     annealing = ScheduleAnnealing(problem, feasible_options(problem), 0)
-    while (lines := beams.find(search, prices, (), Shape(200, 1000, 0.0, 1.0))) is not None:
+    while (lines := beams.find(search, prices, (), Shape(200, 1000, 0.0, 1.0), whole(search))) is not None:
         before = search.key
         search.confirm(annealing.schedule_of(lines), "beam")
         assert search.key < before
@@ -108,12 +120,38 @@ def test_beams_beat_greedy_schedules_where_runs_compete() -> None:
     least = sum(min(prices.of(option) for option in task.options) for task in problem.tasks)
     assert search.key is not None
     distance = float(search.key) - least
-    found = [beams_of(problem, prices).find(search, prices, (), Shape(50, 300, 0.003, 1.0)) for _ in range(2)]
+    found = [
+        beams_of(problem, prices).find(search, prices, (), Shape(50, 300, 0.003, 1.0), whole(search))
+        for _ in range(2)
+    ]
     assert found[0] is not None
     assert found[1] is not None
     assert found[0].line.tolist() == found[1].line.tolist()
     search.confirm(ScheduleAnnealing(problem, feasible_options(problem), 0).schedule_of(found[0]), "beam")
     assert least <= search.key < least + distance / 5
+
+
+@settings(max_examples=effort(30), deadline=None)
+@given(st.integers(0, 1000), st.floats(0.1, 0.9), st.booleans())
+def test_searches_of_a_part_leave_the_rest_as_it_is(seed: int, kept: float, mirrored: bool) -> None:
+    """What begins before the cut, from either end of time, keeps its engine and its place there."""
+    problem = unlike_chains(4, 5, seed)
+    search = begun(problem, ScheduleObjective.MAKESPAN)
+    prices = even_prices(problem)
+    schedule = search.answer
+    assert schedule is not None
+    beams = beams_of(problem, prices)
+    lines = beams.find(search, prices, (), Shape(20, 60, 0.0, 1.5), Part(schedule, kept, mirrored))
+    if lines is None:
+        return
+    for engine in range(2):
+        found = lines.line[engine, : lines.held[engine]].tolist()
+        own = schedule.on(engine)
+        if mirrored:
+            own, found = own[::-1], found[::-1]
+        starts = [schedule.makespan - one.end if mirrored else one.start for one in own]
+        stays = [one.task for one, start in zip(own, starts, strict=True) if start < kept * schedule.makespan]
+        assert found[: len(stays)] == stays
 
 
 def test_runs_that_read_each_other_are_one_chain() -> None:
@@ -123,12 +161,12 @@ def test_runs_that_read_each_other_are_one_chain() -> None:
     tasks = tuple(Task(name, "net", f"l{layer}", own) for name in names for layer in range(2))
     edges = tuple((2 * run, 2 * run + 1) for run in range(4))
     apart = SchedulingProblem("apart", ("a", "b"), tasks, edges)
-    chains = chains_of(apart, feasible_options(apart))
+    chains = chains_of(apart, feasible_options(apart), apart.order)
     assert chains.task.tolist() == [0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1]
     assert chains.left.tolist() == [8, 4, 0] * 4
     assert len({tuple(row) for row in chains.mark.reshape(4, 3)}) == 1
     tied = SchedulingProblem("tied", ("a", "b"), tasks, (*edges, (7, 0)))
-    chains = chains_of(tied, feasible_options(tied))
+    chains = chains_of(tied, feasible_options(tied), tied.order)
     assert sorted(tuple(part) for part in _parts(chains.task.tolist())) == [(2, 3), (4, 5), (6, 7, 0, 1)]
 
 

@@ -23,7 +23,7 @@ _ENOUGH = 3000.0  # per task; a round of fewer begins colder
 _GROWTH = 2.0
 _WARM, _FROZEN = 0.1, 0.02  # of the same, where a schedule is improved, not replaced
 _ENDLESS = 1e12  # steps
-_PARTS = (0.15, 1.0)  # of the time that is left, for a first round, and for one that has time enough
+_PART = 0.15  # of the time that is left, for a round that is not the last one
 _TRIAL = 200  # steps before the speed is known
 
 
@@ -117,9 +117,11 @@ class ScheduleAnnealing:
         """Anneal round by round until the search is done (or so many rounds)."""
         last = None if rounds is None else self._number + rounds
         while not search.done and self._number != last:
-            self.round(search, source)
+            self.round(search, source, part=1.0 if self._number and self.affords(search) else _PART)
 
-    def round(self, search: ScheduleSearch, source: str = "annealing", until: float = math.inf) -> None:
+    def round(
+        self, search: ScheduleSearch, source: str = "annealing", until: float = math.inf, part: float = _PART
+    ) -> None:
         """One walk from hot to cold, from the best schedule known.
 
         A walk of few steps per task begins colder: it would not find back to where it began.
@@ -129,6 +131,7 @@ class ScheduleAnnealing:
         search : is offered what is better
         source : by which its trace names this
         until : when the round ends at the latest, in seconds of the search
+        part : of the time until then, at most, for the round
         """
         by_energy = search.problem.objective is ScheduleObjective.EDP
         lines = self.lines_of(self.cheapest() if search.answer is None else search.answer)
@@ -138,7 +141,7 @@ class ScheduleAnnealing:
             self.walk(by_energy, lines, list_kernel.Cooling(_TRIAL, _COLD * unit, _COLD * unit, 0))
             self._pace.speed = _TRIAL / max(1e-6, search.limits.elapsed - begun)
         seconds = self._pace.seconds(search, until)
-        self._pace.part = _PARTS[self.affords(search, until) and self._number > 0]
+        self._pace.part = part
         self._pace.steps = len(self._options) * (
             _MOST if seconds < math.inf else min(_MOST, _STEPS * _GROWTH**self._number)
         )
@@ -155,19 +158,20 @@ class ScheduleAnnealing:
         lines: sequence_times_kernel.Sequences,
         slices: Iterator[list_kernel.Cooling],
         source: str,
-    ) -> None:
-        """Walk through slices, and offer whatever is the best of all."""
-        best = math.inf
+    ) -> tuple[float, sequence_times_kernel.Sequences]:
+        """Walk through slices, offer whatever is the best of all, and return its value's logarithm and it."""
+        best, found = math.inf, lines
         for cooling in slices:
             value, better = self.walk(by_energy, lines, cooling)
             if value < best:
-                best = value
+                best, found = value, better
                 search.confirm(self.schedule_of(better), source, origin=Origin.HEURISTIC)
+        return best, found
 
     def polish(
         self, search: ScheduleSearch, lines: sequence_times_kernel.Sequences, source: str, until: float
-    ) -> None:
-        """A cold walk, which keeps most of what the sequences are.
+    ) -> tuple[float, sequence_times_kernel.Sequences]:
+        """A cold walk, which keeps most of what the sequences are; its best value's logarithm, and where.
 
         Parameters
         ----------
@@ -179,8 +183,8 @@ class ScheduleAnnealing:
         by_energy = search.problem.objective is ScheduleObjective.EDP
         unit = len(self._problem.engines) / len(self._options)
         slices = self._polishing.slices(search, _WARM * unit, _FROZEN * unit, self._polished, until)
-        self._offer_best(search, by_energy, lines, slices, source)
         self._polished += 1
+        return self._offer_best(search, by_energy, lines, slices, source)
 
     def affords(self, search: ScheduleSearch, until: float = math.inf) -> bool:
         """Whether a walk through all the time that is left has steps enough."""

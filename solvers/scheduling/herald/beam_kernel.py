@@ -33,14 +33,15 @@ _NEVER = 2**62
 
 
 @compiled
-def begin(chains: Chains, worth: Worth, aim: Aim, beam: Beam) -> None:
-    """Only the state in which no task is placed.
+def begin(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam, placed: Int64s) -> None:
+    """Only the state in which some tasks are placed, for example none.
 
     Parameters
     ----------
-    chains, worth : tasks and what they cost
+    graph, chains, worth : tasks and what they cost
     aim : what is looked for
     beam : anew
+    placed : shape (tasks, 3), by start: the chain of a task, its option, and when it ends
     """
     states, runs, prices = beam.state.shape[0], chains.first.shape[0] - 1, worth.price.shape[0]
     beam.held[:] = 0
@@ -68,7 +69,62 @@ def begin(chains: Chains, worth: Worth, aim: Aim, beam: Beam) -> None:
         for task in range(worth.least.shape[1]):
             beam.value[slot, number] += worth.least[number, task]
     beam.key[slot] = key
+    for row in range(placed.shape[0]):
+        run, option = placed[row, 0], placed[row, 1]
+        task = chains.task[beam.state[slot, beam.state.shape[1] - runs + run]]
+        _take(graph, chains, worth, aim, beam, slot, graph.engine[task, option], run, option, placed[row, 2])
     enter(beam, 0, slot)
+
+
+@compiled
+def _take(
+    graph: TaskGraph,
+    chains: Chains,
+    worth: Worth,
+    aim: Aim,
+    beam: Beam,
+    slot: int,
+    here: int,
+    run: int,
+    option: int,
+    until: int,
+) -> None:
+    """Change a state: an engine takes the next task of a chain, or waits.
+
+    Parameters
+    ----------
+    graph, chains, worth : tasks and what they cost
+    aim : what is looked for
+    beam : in which the state is
+    slot : the state; its value is not changed
+    here : the engine
+    run : the chain, -1 for none
+    option : of its task
+    until : the cycle at which the engine is free again
+    """
+    engines, runs, prices = worth.price.shape[1], chains.first.shape[0] - 1, worth.price.shape[0]
+    fields, free = beam.state.shape[1], beam.state[slot, FREE + here]
+    beam.state[slot, FREE + here] = until
+    for number in range(prices):
+        beam.value[slot, number] += worth.price[number, here] * (until - free)
+    if run < 0:
+        return
+    at = beam.state[slot, fields - runs + run]
+    task = chains.task[at]
+    entries = worth.spent.shape[0] * worth.spent.shape[1]
+    entry = task * worth.spent.shape[1] + option
+    beam.state[slot, NODE] = note(beam, beam.state[slot, NODE], entry, entries)
+    beam.state[slot, PLACED] += 1
+    beam.state[slot, FREE + engines + here] = until - graph.cycles[task, option]
+    beam.state[slot, fields - 2 * runs + run] = until
+    beam.state[slot, fields - runs + run] = at + 1
+    spent = worth.spent[task, option]
+    for number in range(prices):
+        beam.value[slot, number] += spent - worth.least[number, task]
+    beam.value[slot, prices] += spent
+    before, after = chains.left[at] / aim.horizon, chains.left[at + 1] / aim.horizon
+    beam.value[slot, prices + 1] += after * after - before * before
+    beam.key[slot] += chains.mark[at + 1] - chains.mark[at]
 
 
 @compiled
@@ -141,23 +197,11 @@ def _add(
         return
     for field in range(fields):
         beam.state[new, field] = beam.state[slot, field]
-    beam.state[new, FREE + here] = until
-    for number in range(prices):
-        beam.value[new, number] = beam.value[slot, number] + worth.price[number, here] * (until - free)
-    if run >= 0:
-        beam.state[new, NODE] = note(
-            beam, beam.state[slot, NODE], entry, worth.spent.shape[0] * worth.spent.shape[1]
-        )
-        beam.state[new, PLACED] += 1
-        beam.state[new, FREE + engines + here] = until - graph.cycles[task, option]
-        beam.state[new, fields - 2 * runs + run] = until
-        beam.state[new, fields - runs + run] = at + 1
-        for number in range(prices):
-            beam.value[new, number] += worth.spent[task, option] - worth.least[number, task]
-    beam.value[new, prices] = spent
-    beam.value[new, prices + 1] = bulk
+    for number in range(prices + 2):
+        beam.value[new, number] = beam.value[slot, number]
+    beam.key[new] = beam.key[slot]
+    _take(graph, chains, worth, aim, beam, new, here, run, option, until)
     beam.value[new, prices + 2] = value
-    beam.key[new] = key
     enter(beam, pool, new)
 
 

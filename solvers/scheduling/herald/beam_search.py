@@ -16,22 +16,27 @@ import numpy as np
 
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.foundation.arrays import Floats
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
 from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
 _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
-_WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000, 3000)
+_WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000)
 _GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_PARTS, _NARROW = (0.05, 0.1, 0.2), 50  # of the time that is left, for one search; and the least width for it
+_PARTS = (0.05, 0.1, 0.2), (0.005, 0.01, 0.02, 0.1)  # of the time left, for a search of all, of a part
+_NARROW = 50  # the least width that this may leave
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
+_KEPT = -0.3, 0.9  # of the makespan, drawn evenly: none below 0
+_WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
+_FADING = 0.9  # of the seconds per state, which those that end early do not tell
 _SLICE = 0.1  # seconds between looks at limits
 _TRIAL = 2000  # expansions before the speed is known
 _BELOW = 1e-6  # relative, by which a schedule is to cost less
@@ -56,6 +61,30 @@ class Shape(NamedTuple):
 _FIRST = (Shape(100, 1000, 0.003, 1.0), Shape(100, 600, 0.01, 1.0))  # of the first searches
 
 
+class Part(NamedTuple):
+    """Where a search begins.
+
+    Parameters
+    ----------
+    schedule : that is to become better
+    kept : what begins before this part of its makespan stays as it is
+    mirrored : whether time runs backward: the search keeps the end, and begins there
+    """
+
+    schedule: Schedule
+    kept: float = 0.0
+    mirrored: bool = False
+
+
+class _Placed(NamedTuple):
+    """A task with the index of its option, its begin and its end, in cycles from where a search begins."""
+
+    task: int
+    option: int
+    start: int
+    end: int
+
+
 class BeamSearch:
     """One beam search after the other, of widths, guides and aims drawn at random.
 
@@ -78,10 +107,11 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
+        self._current: tuple[float, Schedule] | None = None  # logarithm of the value, and where cuts begin
         self._guide = _FIRST[0].guide
         self._speed = 0.0  # expansions per second
-        self._chains = chains_of(problem, options)
-        self.count = len(self._chains.first) - 1
+        self._unit = 0.0  # seconds per state of a search that does not end early
+        self.count = len(chains_of(problem, options, problem.order).first) - 1
         """Chains of tasks."""
 
     def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
@@ -94,33 +124,54 @@ class BeamSearch:
         until : when the round ends at the latest, in seconds of the search
         """
         begun = search.limits.elapsed
+        part = Part(self._begin(search))
         if self._number < len(_FIRST):
             shape = _FIRST[self._number]
         else:
             draw = self._random.choice
             shape = Shape(draw(_WIDTHS), draw(_POOLS), draw(_GUIDES), draw(_AIMS))
+            part = Part(part.schedule, max(0.0, self._random.uniform(*_KEPT)), draw((False, True)))
             if self._random.random() < _AGAIN:
                 shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
-            shape = shape._replace(width=self._affordable(search, shape, until))
+            shape = shape._replace(width=self._affordable(search, shape, part, until))
         prices = self._prices[self._number % len(self._prices)]
         spreads = self._random.choice(_SPREADS)
         self._number += 1
-        lines = self.find(search, prices, spreads, shape, until)
+        lines = self.find(search, prices, spreads, shape, part, until)
+        seconds = search.limits.elapsed - begun
+        self._unit = max(self._unit * _FADING, seconds / self._size(shape, part))
         if lines is not None and not search.done:
             before = search.key
             search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
             end = min(until, 2 * search.limits.elapsed - begun)
-            self._annealing.polish(search, lines, source, end)
+            value, better = self._annealing.polish(search, lines, source, end)
+            self._current = value, self._annealing.schedule_of(better)
             if search.key != before:
                 self._guide = shape.guide
 
-    def _affordable(self, search: ScheduleSearch, shape: Shape, until: float) -> int:
+    def _begin(self, search: ScheduleSearch) -> Schedule:
+        """The schedule of the latest round if it is nearly as good as the best one, and that otherwise."""
+        assert search.answer is not None
+        assert search.key is not None
+        if self._current is not None:
+            value, schedule = self._current
+            key = math.log(search.key)
+            gap = key - math.log(search.bound) if search.bound else 0.0
+            if value <= key + _WORSE * gap:
+                return schedule
+        return search.answer
+
+    def _affordable(self, search: ScheduleSearch, shape: Shape, part: Part, until: float) -> int:
         """The width of a search that takes a part of the time that is left."""
-        seconds = self._random.choice(_PARTS) * Pace.seconds(search, until)
-        if not self._speed or seconds == math.inf:
+        seconds = self._random.choice(_PARTS[part.kept > 0]) * Pace.seconds(search, until)
+        if not self._unit or seconds == math.inf:
             return shape.width
-        width = int(self._speed * seconds / (shape.pools + _DEPTH * len(self._options)))
+        width = int(seconds / (self._unit * self._size(shape._replace(width=1), part)))
         return max(min(shape.width, _NARROW), min(shape.width, width))
+
+    def _size(self, shape: Shape, part: Part) -> float:
+        """About how many states a search expands."""
+        return shape.width * (1 - part.kept) * (shape.pools + _DEPTH * len(self._options))
 
     def find(
         self,
@@ -128,23 +179,28 @@ class BeamSearch:
         prices: Prices,
         spreads: Sequence[float],
         shape: Shape,
+        part: Part,
         until: float = math.inf,
     ) -> Sequences | None:
-        """The sequences of a schedule whose gap is below a part of the incumbent's; none if none is found.
+        """The sequences of a schedule whose gap is below a part of the given one's; none if none is found.
 
         Parameters
         ----------
-        search : whose incumbent counts, and whose limits
+        search : whose limits count
         prices : what engines and energy are worth
         spreads : relative changes of an engine's price
         shape : how it is made
+        part : where it begins
         until : when the search ends at the latest, in seconds of the search
         """
         width, pools, guide, aimed = shape
         worth = worth_of(self._options, price_sets(prices, spreads), prices.energy)
-        assert search.evaluation is not None
-        own = search.evaluation.makespan + prices.energy * float(search.evaluation.energy)
-        least = float(worth.least.sum(1).max())
+        length = part.schedule.makespan
+        own = length + prices.energy * sum(float(one.option.energy) for one in part.schedule.placements)
+        order = self._in_turn(part.schedule, part.mirrored)
+        chains = chains_of(self._problem, self._options, [own.task for own in order])
+        placed = [own for own in order if own.start < part.kept * length]
+        least = float(worth.least.sum(1).max()) + self._lost(placed, prices)
         cost = (least + aimed * (own - least)) * (1 - _BELOW)
         horizon = math.ceil(cost - float(worth.spent.min(1).sum())) + 1
         if horizon <= 1:
@@ -155,11 +211,11 @@ class BeamSearch:
         states = max(2 * width, min(_STATES * width, _FIELDS // fields))
         nodes = min(_NODES, _NOTED * width * (pools + 2 * tasks))
         beam = beam_pool_kernel.room(states, width, pools, fields, len(worth.price), nodes)
-        beam_kernel.begin(self._chains, worth, aim, beam)
+        beam_kernel.begin(self._annealing.graph, chains, worth, aim, beam, _rows_of(placed, chains))
         while not search.done and search.limits.elapsed < until:
             begun = search.limits.elapsed
             wanted = int(max(_TRIAL, self._speed * _SLICE))
-            expanded = beam_kernel.advance(self._annealing.graph, self._chains, worth, aim, beam, wanted)
+            expanded = beam_kernel.advance(self._annealing.graph, chains, worth, aim, beam, wanted)
             if expanded == 0:
                 break
             self._speed = expanded / max(1e-6, search.limits.elapsed - begun)
@@ -168,13 +224,53 @@ class BeamSearch:
         most = worth.spent.shape[1]
         row = np.zeros(tasks, np.int64)
         beam_kernel.taken(beam, tasks * most, row)
-        return self._annealing.lines_in_turn(divmod(int(entry), most) for entry in row[::-1])
+        taken = row if part.mirrored else row[::-1]
+        return self._annealing.lines_in_turn(divmod(int(entry), most) for entry in taken)
+
+    def _in_turn(self, schedule: Schedule, mirrored: bool) -> list[_Placed]:
+        """All tasks, in the order in which they begin, or end where time runs backward."""
+        rank = {task: number for number, task in enumerate(self._problem.order)}
+        length, sign = schedule.makespan, -1 if mirrored else 1
+        placed = []
+        for own in schedule.placements:
+            start = length - own.end if mirrored else own.start
+            option = self._options[own.task].index(own.option)
+            placed.append(_Placed(own.task, option, start, start + own.option.cycles))
+        return sorted(placed, key=lambda own: (own.start, own.end, sign * rank[own.task]))
+
+    def _lost(self, placed: Sequence[_Placed], prices: Prices) -> float:
+        """What engines idle and tasks cost beyond their cheapest option, among those placed, in cycles."""
+        free = [0] * len(self._problem.engines)
+        lost = 0.0
+        for task, number, start, end in placed:
+            option = self._options[task][number]
+            lost += prices.of(option) - min(prices.of(other) for other in self._options[task])
+            lost += prices.engines[option.engine] * (start - free[option.engine])
+            free[option.engine] = end
+        return lost
 
 
-def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> beam_pool_kernel.Chains:
+def _rows_of(placed: Sequence[_Placed], chains: beam_pool_kernel.Chains) -> Int64s:
+    """Chain, option and end of what is placed."""
+    ends = np.flatnonzero(chains.task < 0)
+    chain = np.zeros(len(chains.options), np.int64)
+    chain[chains.task[chains.task >= 0]] = np.searchsorted(ends, np.flatnonzero(chains.task >= 0))
+    rows = [(chain[task], option, end) for task, option, _, end in placed]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def chains_of(
+    problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], order: Sequence[int]
+) -> beam_pool_kernel.Chains:
     """Runs as chains, one task after the other; runs that read each other's results are one chain.
 
     A run whose layers fork loses what could run at once; walks from its schedules are not bound to that.
+
+    Parameters
+    ----------
+    problem : whose runs are chains
+    options : of every task
+    order : of the tasks of a chain
     """
     above = list(range(len(options)))
 
@@ -188,7 +284,7 @@ def chains_of(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]])
     for first, second in (*problem.edges, *((run[0], task) for run in runs for task in run)):
         above[root_of(second)] = root_of(first)
     members: dict[int, list[int]] = {}
-    for task in problem.order:
+    for task in order:
         members.setdefault(root_of(task), []).append(task)
     draw = random.Random(0)
     marks: dict[object, list[int]] = {}

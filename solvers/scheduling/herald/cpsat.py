@@ -159,8 +159,8 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     """
     prices = lp_prices(search.problem.instance, options, search.problem.objective, front, search.limits)
     first, second = (
-        Improver(search.problem.instance, options, seed, prices)
-        for seed in (2 * search.limits.seed, 2 * search.limits.seed + 1)
+        Improver(search.problem.instance, options, 2 * search.limits.seed + walks, prices, bool(walks))
+        for walks in range(2)
     )
 
     sides = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import time
 from collections.abc import Callable, Sequence
 
@@ -17,15 +16,15 @@ from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 _SURE = ("dispatching", "annealing")  # turns before all time goes to a long walk, where there is enough
 _FIRST = (*_SURE, "windows")  # turns before gains decide
-_MANY = 2  # chains per engine, from which on beams take the place of the long walk
+_MANY = 2  # chains per engine, from which on there are beams
 _FIRST_OF_MANY = ("dispatching", "beam", "beam", *_FIRST[1:])
-_WALK = 0.15  # of the time that is left, for a walk beside beams
-_MEMORY = 0.7  # weight of the earlier gains in a mean
-_CURIOUS = 0.15  # part of the turns that a method which has paid less gets
+_MEMORY = 0.5  # weight of the earlier gains in a mean
+_NOTABLE = 0.005  # part of the gap per second; methods that gain less share the time
+_SHARES = {"annealing": 3.0, "beam": 6.0, "dispatching": 1.0, "windows": 1.0}
 
 
 class Improver:
-    """Shares time between methods by what each of them gained per second lately.
+    """Time goes to the method that lately gained most per second, and is divided where none gains.
 
     Parameters
     ----------
@@ -33,6 +32,7 @@ class Improver:
     options : of every task
     seed : of all random choices
     prices : of engines and energy; dispatching and neighbourhoods use the first ones
+    walks : whether long walks are preferred to beams, where there is time enough for one
     """
 
     def __init__(
@@ -41,21 +41,23 @@ class Improver:
         options: Sequence[tuple[Option, ...]],
         seed: int,
         prices: Sequence[Prices],
+        walks: bool = False,
     ) -> None:
         self.annealing = ScheduleAnnealing(problem, options, seed, prices)
         self.windows = WindowSearch(problem, options, seed, prices[0])
-        self._random = random.Random(seed)
         self._dispatching = Dispatching(problem, options, seed, prices[0])
         beams = BeamSearch(problem, options, seed, prices, self.annealing)
-        self._many = beams.count >= _MANY * len(problem.engines)
-        beam = {"beam": lambda search, until: beams.round(search, until=until)} if self._many else {}
+        many = beams.count >= _MANY * len(problem.engines)
+        self._walks = walks or not many
+        beam = {"beam": lambda search, until: beams.round(search, until=until)} if many else {}
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
-            "annealing": self._walk,
+            "annealing": lambda search, until: self.annealing.round(search, until=until),
             **beam,
             "dispatching": lambda search, _: self._dispatching.round(search),
             "windows": lambda search, _: self.windows.round(search),
         }
         self._gain = dict.fromkeys(self._rounds, 0.0)
+        self._spent = dict.fromkeys(self._rounds, 0.0)
         self._turns = 0
 
     def run(self, search: ScheduleSearch, until: float = math.inf) -> None:
@@ -65,28 +67,26 @@ class Improver:
 
     def turn(self, search: ScheduleSearch, until: float = math.inf) -> None:
         """One round of one method."""
-        name = self._next(search, until)
+        if self._walks and self._turns >= len(_SURE) and self.annealing.affords(search, until):
+            self.annealing.round(search, until=until, part=1.0)
+            return
+        name = self._next()
         value, begun = search.key, time.monotonic()
         self._rounds[name](search, until)
         seconds = max(1e-3, time.monotonic() - begun)
         gained = 0.0
-        if value is not None and search.key is not None and value > 0:
-            gained = float(1 - search.key / value) / seconds
-        self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
+        if value is not None and search.key is not None and value > (search.bound or 0):
+            gained = float((value - search.key) / (value - (search.bound or 0))) / seconds
+        if self._turns:  # the first one's schedules are far better than those that were there
+            self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
+        self._spent[name] += seconds
         self._turns += 1
 
-    def _walk(self, search: ScheduleSearch, until: float) -> None:
-        """A walk through all the time that is left, or through a part of it, beside beams."""
-        left = search.limits.remaining
-        if self._many and left is not None:
-            until = min(until, search.limits.elapsed + _WALK * left)
-        self.annealing.round(search, until=until)
-
-    def _next(self, search: ScheduleSearch, until: float) -> str:
-        if not self._many and self._turns >= len(_SURE) and self.annealing.affords(search, until):
-            return "annealing"
-        turns = _FIRST_OF_MANY if self._many else _FIRST
+    def _next(self) -> str:
+        turns = _FIRST if self._walks else _FIRST_OF_MANY
         if self._turns < len(turns):
             return turns[self._turns]
-        first, *behind = sorted(self._gain, key=lambda name: -self._gain[name])
-        return self._random.choice(behind) if self._random.random() < _CURIOUS else first
+        best = max(self._gain, key=self._gain.__getitem__)
+        if self._gain[best] >= _NOTABLE:
+            return best
+        return min(self._spent, key=lambda name: self._spent[name] / _SHARES[name])

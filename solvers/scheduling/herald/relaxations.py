@@ -27,6 +27,7 @@ from tilewright.solvers.scheduling.herald.statement import state
 
 _CORES = (0, 24, 48, 96, 192)  # tasks sequenced, one relaxation after the other
 _PATIENCE = 3.0  # seconds without a better bound, at first
+_PATIENT = 0.1  # of the time that is left, if that is less
 _NOTABLE = Fraction(1, 10**4)  # a bound that grows by less is reported when the model is done with
 _WEIGHTS = (0.5, 1.0, 2.0)
 _PLANES = 3  # half-planes from one relaxation
@@ -36,9 +37,10 @@ _LARGEST = 2**50  # of an objective: exact as a float
 def raise_bounds(
     search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front, improver: Improver
 ) -> None:
-    """Relaxations with more and more tasks sequenced, the long ones first, as long as each raises the bound.
+    """Relaxations with more and more tasks sequenced, the long ones first.
 
-    Then as much time goes into schedules, and the relaxations have their turn again, with twice the patience.
+    After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
+    have their turn again, with twice the patience.
 
     Parameters
     ----------
@@ -50,13 +52,19 @@ def raise_bounds(
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
     relaxations = [Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes]
-    patience = _PATIENCE
+    left = search.limits.remaining
+    patience = _PATIENCE if left is None else min(_PATIENCE, _PATIENT * left)
     while not search.done:
-        begun = time.monotonic()
+        relaxations = [relaxation for relaxation in relaxations if not relaxation.solved]
         for relaxation in relaxations:
-            if not relaxation.solved and not search.done:
-                relaxation.run(patience)
-        improver.run(search, search.limits.elapsed + max(1.0, time.monotonic() - begun))
+            begun, bound = search.limits.elapsed, search.bound or 0
+            relaxation.run(patience)
+            now = search.limits.elapsed
+            if (search.bound or 0) <= bound * (1 + _NOTABLE):
+                left = search.limits.remaining or 0.0
+                improver.run(search, now + max(1.0, now - begun, left / 2))
+        if not relaxations:
+            improver.run(search)
         patience *= 2
 
 

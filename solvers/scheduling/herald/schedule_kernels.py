@@ -24,7 +24,7 @@ from tilewright.solvers.scheduling.herald import (
     sequence_times_kernel,
 )
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Shape
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import even_prices
 
@@ -38,7 +38,9 @@ def _anneal() -> None:
     prices = (even_prices(problem),)
     annealing = ScheduleAnnealing(problem, feasible, seed=0)
     annealing.run(search, rounds=1)
-    BeamSearch(problem, feasible, 0, prices, annealing).find(search, prices[0], (), Shape(1, 1, 0.0, 9.0))
+    assert search.answer is not None
+    beams = BeamSearch(problem, feasible, 0, prices, annealing)
+    beams.find(search, prices[0], (), Shape(1, 1, 0.0, 9.0), Part(search.answer))
     Dispatching(problem, feasible, 0, prices[0]).start(search)
 
 
