@@ -160,13 +160,13 @@ class ScheduleAnnealing:
         source: str,
     ) -> tuple[float, sequence_times_kernel.Sequences]:
         """Walk through slices, offer whatever is the best of all, and return its value's logarithm and it."""
-        best, found = math.inf, lines
+        best, best_lines = math.inf, lines
         for cooling in slices:
             value, better = self.walk(by_energy, lines, cooling)
             if value < best:
-                best, found = value, better
+                best, best_lines = value, better
                 search.confirm(self.schedule_of(better), source, origin=Origin.HEURISTIC)
-        return best, found
+        return best, best_lines
 
     def polish(
         self, search: ScheduleSearch, lines: sequence_times_kernel.Sequences, source: str, until: float

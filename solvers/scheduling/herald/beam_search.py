@@ -196,7 +196,7 @@ class BeamSearch:
         width, pools, guide, aimed = shape
         worth = worth_of(self._options, price_sets(prices, spreads), prices.energy)
         length = part.schedule.makespan
-        own = length + prices.energy * sum(float(one.option.energy) for one in part.schedule.placements)
+        own = length + prices.energy * sum(float(placed.option.energy) for placed in part.schedule.placements)
         order = self._in_turn(part.schedule, part.mirrored)
         chains = chains_of(self._problem, self._options, [own.task for own in order])
         placed = [own for own in order if own.start < part.kept * length]
