@@ -25,10 +25,8 @@ Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Repor
 
 SLACK = 1.5
 """How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
-STARTS = 1
-"""Mappings of other designs that a search starts with: a second one saves hardly any node."""
-STATED = 100_000
-"""Nodes that are bounded in the time in which a cell is stated and its tables are filled."""
+STARTS = 2
+"""Mappings of other designs that a search starts with."""
 LAYER_SECONDS = 60.0
 """Of one layer on one design, by default."""
 
@@ -132,22 +130,22 @@ class _Active:
 
 @dataclass
 class _Pace:
-    """How much a layer's searches have raised its bounds, and the work that they were.
+    """How much a layer's searches have raised its bounds, and the time that they took.
 
     Parameters
     ----------
     raised : sum over searches of the bound after it over the bound before, less 1
-    work : nodes of all of them, and what each takes besides; seconds would differ from run to run
+    seconds : of all of them
     """
 
     raised: float = 0.0
-    work: int = 0
+    seconds: float = 0.0
 
-    def note(self, before: float, after: float, nodes: int) -> None:
+    def note(self, before: float, after: float, seconds: float) -> None:
         """Take in one search."""
         if 0 < before < np.inf and after < np.inf:
             self.raised += after / before - 1
-        self.work += STATED + nodes
+        self.seconds += max(seconds, 1e-3)
 
 
 class _Pursuit:
@@ -228,7 +226,7 @@ class _Pursuit:
             self._searched.add(design)
         before = float(self._state.bounds[layer].low[design])
         self._state.record(layer, design, reported, how)
-        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.nodes)
+        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.wall_s)
 
     def _next_of(self, design: int) -> Cell | None:
         """The design's next cell that has to be computed."""
@@ -273,7 +271,7 @@ class _Pursuit:
         return tuple(starts)
 
     def _by_pace(self, design: int) -> list[int]:
-        """Layers by what their searches add to a design's bound for the work; those of no search yet first.
+        """Layers by what a second of their searches adds to a design's bound; those of no search yet first.
 
         A design is beaten by its bound, so the layers that raise it cheaply come first: the dear ones are
         left out, or searched under a lower cap.
@@ -281,9 +279,9 @@ class _Pursuit:
 
         def rise(layer: int) -> float:
             pace = self._pace[layer]
-            if not pace.work:
+            if not pace.seconds:
                 return float("inf")
-            return min(self.progress.share(layer, design), MOST) * pace.raised / pace.work
+            return min(self.progress.share(layer, design), MOST) * pace.raised / pace.seconds
 
         return sorted(self._order, key=rise, reverse=True)
 
