@@ -163,13 +163,14 @@ def test_variables_are_named_after_what_they_hold() -> None:
         f"{module}:{node.lineno}: {name}"
         for module, tree in trees().items()
         for node in ast.walk(tree)
-        for name in [node.arg if isinstance(node, ast.arg) else _assigned(node)]
-        if name in VAGUE and isinstance(node, ast.arg | ast.Name | ast.Attribute)
+        if isinstance(node, ast.arg | ast.Name | ast.Attribute) and (name := _given(node)) in VAGUE
     ] == []
 
 
-def _assigned(node: ast.AST) -> str:
-    """The name that a statement gives a value to; empty for anything else."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        return node.id
-    return node.attr if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) else ""
+def _given(node: ast.arg | ast.Name | ast.Attribute) -> str:
+    """The name of a parameter, or of what is given a value; empty where a value is read."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    if not isinstance(node.ctx, ast.Store):
+        return ""
+    return node.id if isinstance(node, ast.Name) else node.attr

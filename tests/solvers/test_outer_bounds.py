@@ -22,11 +22,12 @@ from tilewright.formulation.mapping.mapping import Storage
 from tilewright.formulation.mapping.outer_levels import first_stores, outer_problem
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import large_problems, outer_bounds
-from tilewright.solvers.mapping.large_problems import OF_OUTER_LEVELS
+from tilewright.solvers.mapping.large_problems import OF_OUTER_LEVELS, _search_tiles_of_outer_levels
 from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -225,3 +226,30 @@ def test_tiles_of_outer_levels_have_the_optimum(objective: str) -> None:
         found = solve(problem, "branch")
     assert found.key == found.bound == optimum
     assert OF_OUTER_LEVELS in {point.source for point in found.trace}
+
+
+def test_tiles_that_are_too_many_are_not_a_part_of_themselves() -> None:
+    """A list that was not finished proves nothing about the tiles that it lacks."""
+    problem = two_buffers("energy", 40)
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    levels, key = OuterLevels(LayerSearch(problem, Limits())), float(optimum) * 1.1
+    assert levels.below(key) is not None
+    with mock.patch.object(outer_bounds, "_MOST", 1):
+        assert levels.below(key) is None
+
+
+class _Stopped:
+    """A method that ends before it has searched anything."""
+
+    def solve(self, search: LayerSearch) -> Outcome:
+        return Outcome()
+
+
+def test_a_search_of_tiles_that_stops_early_proves_nothing() -> None:
+    """Then the bound is what outer levels cost, not what other tiles would."""
+    search = LayerSearch(two_buffers("energy", 40), Limits())
+    bound = OuterLevels(search).least_key()
+    _search_tiles_of_outer_levels(search, _Stopped())
+    assert search.bound is not None
+    assert 0 < search.bound <= bound

@@ -159,8 +159,8 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     """
     prices = lp_prices(search.problem.instance, options, search.problem.objective, front, search.limits)
     first, second = (
-        Improver(search.problem.instance, options, 2 * search.limits.seed + walks, prices, bool(walks))
-        for walks in range(2)
+        Improver(search.problem.instance, options, 2 * search.limits.seed + side, prices, walks=side == 1)
+        for side in range(2)
     )
 
     sides = (
