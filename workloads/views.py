@@ -63,6 +63,11 @@ class View:
         """Sizes of the axes."""
         return tuple(axis.size for axis in self.axes)
 
+    @property
+    def last(self) -> int:
+        """The place among the result's elements of the last one that it holds."""
+        return self.first + sum((size - 1) * stride for axis in self.axes for size, stride in axis.digits)
+
     def transposed(self, order: Sequence[int]) -> View:
         """Axes in another order: at each place the old axis of that number."""
         return replace(self, axes=tuple(self.axes[place] for place in order))

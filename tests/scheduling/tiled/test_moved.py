@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import json
 import random
 from collections import defaultdict
 from collections.abc import Callable
@@ -10,9 +12,11 @@ from math import prod
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from tests.onnx_models import FLOAT, model, node, numbers, value, weights
 from tiled_plans import random_plan
 
+import tilewright as tw
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -20,7 +24,10 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, tiling
 from tilewright.formulation.scheduling.tiled.units import units_of
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.report.records.scheduling.tiled.files import parse_plan
+from tilewright.report.records.scheduling.tiled.problem import NetworkRecord
 from tilewright.solvers.scheduling.tiled.barriers import barriers
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
 from tilewright.workloads.blueprint.assembly import Assembly
@@ -29,6 +36,8 @@ from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Network
 from tilewright.workloads.networks import mamba
 from tilewright.workloads.onnx.importer import load_onnx
+from tilewright.workloads.scheduling.workload import Part
+from tilewright.workloads.scheduling.workload import Workload as Networks
 
 TOKENS, HEADS, WIDTH = 4, 2, 3
 CHANNELS = HEADS * WIDTH
@@ -225,6 +234,41 @@ def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves
             if parent >= 0 and int(dag.unit[parent]) != unit:
                 size[parent] += int(dag.block_bytes[block])
         assert dict(size) == expected(dag, task, moves, made_by)
+
+
+@pytest.mark.parametrize("made", [attention, cropped, joined, selective])
+def test_a_document_reads_the_same(made: Callable[[], tuple[Network, Moves]]) -> None:
+    """Atoms of a network that went through a document read the same blocks."""
+    network, _ = made()
+    told = NetworkRecord.model_validate_json(NetworkRecord.of(network).model_dump_json())
+    ours, theirs = (cut(network, random.Random(3)) for network in (network, told.build("document")))
+    for column in ("block_bytes", "block_parent", "block_kind", "read_starts", "reads"):
+        np.testing.assert_array_equal(getattr(ours, column), getattr(theirs, column))
+
+
+@pytest.mark.parametrize("made", [attention, joined])
+def test_a_plan_of_moved_results_holds(made: Callable[[], tuple[Network, Moves]]) -> None:
+    """What a plan claims is what its document says of it."""
+    network, _ = made()
+    machine = tw.tiled_machine("atomic-2x2")
+    question = tw.Workload(Networks(network.name, (Part(network.name, network, 1),))).on(machine, "edp")
+    plan = tw.solve(question, method="ls")
+    assert tw.check(tw.TiledPlan(parse_plan(json.loads(json.dumps(plan.to_dict())), "document"))).holds
+
+
+def test_views_that_no_result_has_are_refused() -> None:
+    """A view of a document stays inside the result, and inside the axes of the operand."""
+    network, _ = attention()
+    data = NetworkRecord.of(network).model_dump()
+    place = next(i for i, link in enumerate(data["links"]) if (link["producer"] or "").endswith("q"))
+    for change, told in (({"first": 13}, "leaves the result"), ({"first": -1}, "greater than")):
+        altered = copy.deepcopy(data)
+        altered["links"][place]["view"] |= change
+        with pytest.raises((InputError, ValidationError), match=told):
+            NetworkRecord.model_validate(altered).build("document")
+    data["links"][place]["view"]["axes"][-1]["start"] = 1
+    with pytest.raises(ValidationError, match="more elements than the axis has"):
+        NetworkRecord.model_validate(data)
 
 
 @pytest.mark.parametrize("made", [attention, cropped, joined])

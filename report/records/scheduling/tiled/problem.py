@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.foundation.errors import InputError
@@ -20,6 +22,7 @@ from tilewright.hardware.scheduling.tiled.machine import (
 from tilewright.report.records.mapping.engine import EngineRecord, Exact
 from tilewright.report.records.mapping.operator import OperatorRecord, Record
 from tilewright.workloads.network import Layer, Link, Network
+from tilewright.workloads.views import Extent, View
 
 MAX_SIDE = 256
 """Engines along a side of a grid in a document, at most."""
@@ -62,6 +65,82 @@ class LinkRecord(Record):
     channel: int | None
     moves: list[str]
 
+    @classmethod
+    def of(cls, link: Link) -> LinkRecord:
+        """The record of a link; a `ViewedLinkRecord` where more than these fields decides what is read."""
+        fields: dict[str, Any] = {
+            "producer": link.producer,
+            "consumer": link.consumer,
+            "operand": link.operand,
+            "tensor": link.tensor,
+            "elements": link.elements,
+            "channel": link.channel,
+            "moves": list(link.moves),
+        }
+        if link.view is None and not link.rows:
+            return LinkRecord(**fields)
+        view = None if link.view is None else ViewRecord.of(link.view)
+        return ViewedLinkRecord(**fields, rows=list(link.rows), view=view)
+
+    def build(self) -> Link:
+        """The link."""
+        return Link(
+            self.producer,
+            self.consumer,
+            self.operand,
+            self.tensor,
+            self.elements,
+            self.channel,
+            tuple(self.moves),
+        )
+
+
+class ExtentRecord(Record):
+    """One axis of a view."""
+
+    size: int = Field(ge=1, le=LIMIT)
+    digits: list[Annotated[list[Annotated[int, Field(ge=1, le=LIMIT)]], Field(min_length=2, max_length=2)]]
+    start: int = Field(ge=0, le=LIMIT)
+
+    @model_validator(mode="after")
+    def _check(self) -> ExtentRecord:
+        if self.start + math.prod(size for size, _ in self.digits) > self.size:
+            raise ValueError("more elements than the axis has")
+        return self
+
+
+class ViewRecord(Record):
+    """Which element of a result stands where in an operand."""
+
+    axes: list[ExtentRecord]
+    first: int = Field(ge=0, le=LIMIT)
+
+    @classmethod
+    def of(cls, view: View) -> ViewRecord:
+        """The record of a view."""
+        axes = [
+            ExtentRecord(size=axis.size, digits=[list(digit) for digit in axis.digits], start=axis.start)
+            for axis in view.axes
+        ]
+        return cls(axes=axes, first=view.first)
+
+    def build(self) -> View:
+        """The view."""
+        axes = (Extent(o.size, tuple((size, by) for size, by in o.digits), o.start) for o in self.axes)
+        return View(tuple(axes), self.first)
+
+
+class ViewedLinkRecord(LinkRecord):
+    """A link of which more is known than how many elements it has."""
+
+    rows: list[Annotated[int, Field(ge=0)]]
+    view: ViewRecord | None
+
+    def build(self) -> Link:
+        """The link."""
+        view = None if self.view is None else self.view.build()
+        return replace(super().build(), rows=tuple(self.rows), view=view)
+
 
 class NetworkRecord(Record):
     """A network of batch 1; equal operators stand once."""
@@ -69,7 +148,7 @@ class NetworkRecord(Record):
     name: str
     operators: list[OperatorRecord] = Field(min_length=1)
     layers: list[PlacedLayerRecord] = Field(min_length=1)
-    links: list[LinkRecord]
+    links: list[ViewedLinkRecord | LinkRecord]
     outputs: list[str]
 
     @classmethod
@@ -87,18 +166,7 @@ class NetworkRecord(Record):
                 )
                 for item in network.layers
             ],
-            links=[
-                LinkRecord(
-                    producer=item.producer,
-                    consumer=item.consumer,
-                    operand=item.operand,
-                    tensor=item.tensor,
-                    elements=item.elements,
-                    channel=item.channel,
-                    moves=list(item.moves),
-                )
-                for item in network.links
-            ],
+            links=[LinkRecord.of(link) for link in network.links],
             outputs=sorted(network.outputs),
         )
 
@@ -112,10 +180,11 @@ class NetworkRecord(Record):
             Layer(item.name, operators[item.operator], "document", stored_weights=item.stored_weights)
             for item in self.layers
         ]
-        links = [
-            Link(o.producer, o.consumer, o.operand, o.tensor, o.elements, o.channel, tuple(o.moves))
-            for o in self.links
-        ]
+        links = [link.build() for link in self.links]
+        made = {layer.name: math.prod(axis.size for axis in layer.operator.output.axes) for layer in layers}
+        for link in links:
+            if link.view is not None and link.view.last >= made.get(link.producer or "", math.inf):
+                raise InputError(where, link.tensor, f"its view leaves the result of {link.producer}")
         try:
             return Network(self.name, layers, links, outputs=self.outputs)
         except InputError as error:
