@@ -35,7 +35,9 @@ class Needs:
                 for term in axis.terms:
                     parts = [self.touched(reading, place, needed) for reading in self.group.read_by(layer)]
                     if parts and layer not in self.group.leaving:
-                        needed[layer, term.dim] = np.unique(np.concatenate(parts))
+                        needed[layer, term.dim] = (
+                            parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+                        )
         return needed
 
     def touched(self, reading: Reading, place: int, needed: MappingABC[tuple[str, str], Int64s]) -> Int64s:
@@ -50,7 +52,9 @@ class Needs:
         reached = np.zeros(1, np.int64)
         for term in axis.terms:
             moved = term.stride * needed[reading.reader, term.dim]
-            reached = np.unique(np.add.outer(reached, moved).reshape(-1))
+            # both ascend, and so does what one element and many reach
+            sums = np.add.outer(reached, moved).reshape(-1)
+            reached = sums if len(sums) in (len(reached), len(moved)) else np.unique(sums)
         size = self.group.operator(reading.producer).output.axes[place].size
         reached = reached - offset
         return reached[(reached >= 0) & (reached < size)]

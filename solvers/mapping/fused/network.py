@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.answers import Figures, FusedStart, FusionAnswer, GroupAnswer
+from tilewright.solvers.mapping.fused.answers import Figures, FusedStart, FusionAnswer, GroupAnswer, alike
 from tilewright.solvers.mapping.fused.compulsory import least_energy
 from tilewright.solvers.mapping.fused.cover import Group
 from tilewright.solvers.mapping.fused.cover_search import CoverAnswer, CoverSearch
@@ -135,6 +135,7 @@ class _ProductSearch:
         self.objective = problem.objective
         self.free = at_price(problem.engine, None)
         self.priced: list[_Priced] = []
+        self._least_of: dict[tuple[object, bool], Fraction] = {}
 
     def run(self) -> FusionAnswer:
         """Search at ever more prices."""
@@ -168,11 +169,14 @@ class _ProductSearch:
         return sum((self._of_group(group, engine) for group in last), Fraction(0))
 
     def _of_group(self, group: FusedGroup, engine: Engine) -> Fraction:
-        """What some layers take at least, fused or not."""
-        group, engine = at_widths(group, engine)
-        levels = SkeletonSpace(group, engine, self.problem.home_level)
-        engines = self.problem.turn_engines(engine)
-        return least_energy(group, engines, lambda layer: [0, *levels.home_levels(layer)])
+        """What some layers take at least, fused or not; told once of groups that are alike."""
+        key = alike(group), engine is self.free
+        if key not in self._least_of:
+            group, engine = at_widths(group, engine)
+            levels = SkeletonSpace(group, engine, self.problem.home_level)
+            engines = self.problem.turn_engines(engine)
+            self._least_of[key] = least_energy(group, engines, lambda layer: [0, *levels.home_levels(layer)])
+        return self._least_of[key]
 
     def _first_price(self) -> Fraction:
         """At which the product of all layers alone, each at its least energy, does not change."""
