@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.workloads.mapping.operator import Operator
 
 Sizes = Mapping[Variable, Collection[int]]
@@ -102,7 +102,7 @@ def divisors(number: int) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def balanced_tiles(size: int) -> tuple[int, ...]:
     """The smallest tile for every trip count: ``ceil(size / n)``, increasing."""
-    return tuple(np.unique(-(-size // np.arange(1, size + 1))).tolist())
+    return tuple(distinct(-(-size // np.arange(1, size + 1))).tolist())
 
 
 Among = tuple[frozenset[int], ...]
@@ -145,8 +145,8 @@ def ranged_chains(least: int, most: int) -> Callable[[int, int], Int64s]:
     most ``2 * least``, only the whole is cut off, so what may stand inside the whole are the tiles of all
     bounds, and inside a smaller tile its own.
     """
-    own = np.unique(np.concatenate([balanced_tiles(bound) for bound in range(least, most + 1)]))
-    whole = tuple(np.unique(np.minimum(own, least)).tolist())
+    own = distinct(np.concatenate([balanced_tiles(bound) for bound in range(least, most + 1)]))
+    whole = tuple(distinct(np.minimum(own, least)).tolist())
 
     @lru_cache(maxsize=128)
     def chains(bound: int, length: int) -> Int64s:
@@ -218,8 +218,8 @@ def _nested(bound: int, steps: Callable[[int, int], Int64s]) -> tuple[Int64s, In
     places of each size begin
     """
     # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
-    sizes = np.unique(steps(bound, 1)[:, 0]).astype(np.int64)
-    inside = [np.searchsorted(sizes, np.unique(steps(size, 1)[:, 0])) for size in sizes.tolist()]
+    sizes = distinct(steps(bound, 1)[:, 0]).astype(np.int64)
+    inside = [np.searchsorted(sizes, distinct(steps(size, 1)[:, 0])) for size in sizes.tolist()]
     starts = np.cumsum([0, *map(len, inside[:-1])])
     return sizes, np.concatenate(inside), starts
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.workloads.mapping.operator import Axis, Operator
 
 Range = tuple[int, int]
@@ -143,5 +143,5 @@ def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Int
     positions = np.zeros(1, dtype=np.int64)
     for term in axis.terms:
         low, high = ranges.get(term.dim, (0, bounds[term.dim]))
-        positions = np.unique(np.add.outer(positions, term.stride * np.arange(low, high, dtype=np.int64)))
+        positions = distinct(np.add.outer(positions, term.stride * np.arange(low, high, dtype=np.int64)))
     return positions

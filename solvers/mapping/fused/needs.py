@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.workloads.mapping.operator import Axis
 
 
@@ -36,7 +36,7 @@ class Needs:
                     parts = [self.touched(reading, place, needed) for reading in self.group.read_by(layer)]
                     if parts and layer not in self.group.leaving:
                         needed[layer, term.dim] = (
-                            parts[0] if len(parts) == 1 else np.unique(np.concatenate(parts))
+                            parts[0] if len(parts) == 1 else distinct(np.concatenate(parts))
                         )
         return needed
 
@@ -54,7 +54,7 @@ class Needs:
             moved = term.stride * needed[reading.reader, term.dim]
             # both ascend, and so does what one element and many reach
             sums = np.add.outer(reached, moved).reshape(-1)
-            reached = sums if len(sums) in (len(reached), len(moved)) else np.unique(sums)
+            reached = sums if len(sums) in (len(reached), len(moved)) else distinct(sums)
         size = self.group.operator(reading.producer).output.axes[place].size
         reached = reached - offset
         return reached[(reached >= 0) & (reached < size)]

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.foundation.arrays import Int32s, Int64s
+from tilewright.foundation.arrays import Int32s, Int64s, distinct
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
@@ -92,7 +92,7 @@ def _grouped(
 def _distinct(starts: Int64s, producers: Int32s, tasks: int) -> tuple[Int64s, Int64s]:
     """The same edges, each once."""
     reader = np.repeat(np.arange(tasks), np.diff(starts))
-    key = np.unique(reader * tasks + producers)
+    key = distinct(reader * tasks + producers)
     counts = np.bincount(key // max(1, tasks), minlength=tasks)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), key % max(1, tasks)
 
@@ -116,8 +116,8 @@ def _sets(starts: Int64s, producers: npt.NDArray[np.integer], units: Int64s, eff
     for i in range(len(units) - 1):
         mine = np.arange(units[i], units[i + 1])[~inside[units[i] : units[i + 1]]]
         if len(mine):
-            distinct, number = np.unique(name[mine], return_inverse=True)
-            numbers.append((len(distinct), i, mine, number))
+            names, number = np.unique(name[mine], return_inverse=True)
+            numbers.append((len(names), i, mine, number))
     left = effort
     for count, i, mine, number in sorted(numbers, key=lambda entry: entry[0]):
         words = -(-count // WORD)

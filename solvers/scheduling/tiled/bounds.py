@@ -29,7 +29,7 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.ancestors import EFFORT, fetch_rate, heads_and_rests
 
@@ -156,6 +156,6 @@ def _staged(first_read: Int64s, size: Int64s, machine: TiledMachine) -> int:
 
 
 def _thresholds(values: Int64s) -> Int64s:
-    distinct = np.unique(values)
-    pick = np.unique(np.linspace(0, len(distinct) - 1, min(THRESHOLDS, len(distinct))).astype(np.int64))
-    return distinct[pick] if len(distinct) else distinct
+    moments = distinct(values)
+    pick = np.unique(np.linspace(0, len(moments) - 1, min(THRESHOLDS, len(moments))).astype(np.int64))
+    return moments[pick] if len(moments) else moments

@@ -43,7 +43,7 @@ MOST_CELLS = 1 << 27
 def packed(column: npt.NDArray[np.integer]) -> str:
     """A column as text."""
     steps = np.diff(column.astype(np.int64), prepend=0)
-    return base64.b64encode(zlib.compress(steps.astype("<i4").tobytes(), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(steps.astype("<i4").tobytes())).decode("ascii")
 
 
 def unpacked(text: str, rows: int, where: str) -> Int32s:

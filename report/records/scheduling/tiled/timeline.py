@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation, occupancy
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Int64s, distinct
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 
@@ -101,7 +101,7 @@ class Timeline:
         high: Floats = np.zeros(layers)
         np.minimum.at(low, self.layer, self.start)
         np.maximum.at(high, self.layer, self.end)
-        pairs = np.unique(self.layer * self.engines + self.engine)
+        pairs = distinct(self.layer * self.engines + self.engine)
         engines: Int64s = np.bincount(pairs // self.engines, minlength=layers).astype(np.int64)
         spent = np.bincount(self.layer, weights=self.end - self.start, minlength=layers)
         work = spent.astype(np.float64)

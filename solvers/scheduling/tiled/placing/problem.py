@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.foundation.arrays import Bools, Int32s, Int64s
+from tilewright.foundation.arrays import Bools, Int32s, Int64s, distinct
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 
@@ -74,7 +74,7 @@ def flows_of(dag: AtomicDag, step: Int32s, *, from_dram: bool = True) -> Flows:
     from_dram : whether data from DRAM counts, of which the engine that read it last is a source too
     """
     reader = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
-    reader, block = np.divmod(np.unique(reader * dag.blocks + dag.reads), dag.blocks)
+    reader, block = np.divmod(distinct(reader * dag.blocks + dag.reads), dag.blocks)
     source = dag.block_parent[block].astype(np.int64)
     if from_dram:
         shared = np.flatnonzero(source < 0)
