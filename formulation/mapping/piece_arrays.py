@@ -39,8 +39,7 @@ def _divided(now: Int64s, largest: Int64s, all_matter: bool) -> tuple[Int64s, In
     """How many pieces of the largest size there are in others, and what is left; the first one alone unless
     all matter."""
     if all_matter:
-        # Exact where both add up to less than 2**54, and several times faster than dividing integers.
-        whole = (now / largest).astype(np.int64)
+        whole = now // largest
         return whole, now - whole * largest
     fits = now >= largest
     return fits.astype(np.int64), np.where(fits, 0, now)

@@ -233,12 +233,3 @@ def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, .
         if many[0]:
             counts[int(size[0])] = counts.get(int(size[0]), 0) + int(many[0])
     assert tuple(sorted(counts.items(), reverse=True)) == cut(sizes, counted)
-
-
-@given(st.integers(1, 1 << 52), st.integers(1, 1 << 52))
-def test_large_sizes_are_cut_exactly(size: int, tile: int) -> None:
-    """Where a quotient is next to an integer, too."""
-    for whole in (size, max(1, size // tile * tile), max(1, size // tile * tile - 1)):
-        pieces = piece_arrays.cut([np.array([whole]), np.array([tile])], (True,))
-        counts = {int(size[0]): int(many[0]) for size, many in pieces if many[0]}
-        assert tuple(sorted(counts.items(), reverse=True)) == cut((whole, min(whole, tile)), (True,))

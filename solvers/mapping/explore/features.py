@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import chain
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,12 @@ def features_of(engine: Engine) -> Features:
 
 def spaces_of(operator: Operator, engine: Engine) -> Alike:
     """What the spaces of a layer on machines of one shape have in common, which is stated once."""
-    return _spaces(operator, features_of(engine).shape)
+    return _spaces(operator, features_of(engine).shape, get_ident())
 
 
 @lru_cache(maxsize=64)
-def _spaces(_operator: Operator, _shape: tuple[Any, ...]) -> Alike:
-    return Alike()
+def _spaces(_operator: Operator, _shape: tuple[Any, ...], _thread: int) -> Alike:
+    return Alike()  # of one thread: the tables beside it are for one at a time
 
 
 def sharing_levels(engines: Sequence[Engine]) -> list[Engine]:

@@ -25,8 +25,6 @@ Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Repor
 
 SLACK = 1.5
 """How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
-STARTS = 1
-"""Mappings of other designs that a search starts with: a second one saves hardly any node."""
 STATED = 100_000
 """Nodes that are bounded in the time in which a cell is stated and its tables are filled."""
 LAYER_SECONDS = 60.0
@@ -261,16 +259,13 @@ class _Pursuit:
         return None
 
     def _starts(self, layer: int, design: int) -> tuple[Nodes, ...]:
-        """The mappings that were found on the nearest designs: bounds from above where they fit."""
-        mappings = self._state.mappings[layer]
-        near = sorted(mappings, key=lambda other: (self._boxes.distance(design, other), other))
-        starts: list[Nodes] = []
-        for other in near:
-            if mappings[other] not in starts:
-                starts.append(mappings[other])
-            if len(starts) == STARTS:
-                break
-        return tuple(starts)
+        """The mapping that was found on the nearest design, if there is one: a bound from above where it fits.
+
+        A second one saves hardly any node.
+        """
+        found = self._state.mappings[layer]
+        near = min(found, key=lambda other: (self._boxes.distance(design, other), other), default=None)
+        return () if near is None else (found[near],)
 
     def _by_pace(self, design: int) -> list[int]:
         """Layers by what their searches add to a design's bound for the work; those of no search yet first.
