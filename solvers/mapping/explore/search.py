@@ -259,7 +259,7 @@ class _Pursuit:
         return None
 
     def _starts(self, layer: int, design: int) -> tuple[Nodes, ...]:
-        """The mapping that was found on the nearest design, if there is one: a bound from above where it fits.
+        """The mapping that was found on the nearest design, if any: a bound from above where it fits.
 
         A second one saves hardly any node.
         """
