@@ -117,6 +117,15 @@ def test_best_and_bounds_are_those_of_all_designs(
     assert not explore_faults(result, "document")
 
 
+def test_runs_search_the_same_cells(model: str) -> None:
+    """Neither clocks nor what another run has left decide what is searched."""
+    first, second = (
+        run(requested(model, "dmazerunner-256", (SPM, RF))).model_dump(exclude={"wall_s", "best"})
+        for _ in range(2)
+    )
+    assert first == second
+
+
 @pytest.mark.parametrize(
     ("machine", "axes"),
     [

@@ -263,9 +263,9 @@ class _Pursuit:
 
         A second one saves hardly any node.
         """
-        found = self._state.mappings[layer]
-        near = min(found, key=lambda other: (self._boxes.distance(design, other), other), default=None)
-        return () if near is None else (found[near],)
+        mappings = self._state.mappings[layer]
+        near = min(mappings, key=lambda other: (self._boxes.distance(design, other), other), default=None)
+        return () if near is None else (mappings[near],)
 
     def _by_pace(self, design: int) -> list[int]:
         """Layers by what their searches add to a design's bound for the work; those of no search yet first.
