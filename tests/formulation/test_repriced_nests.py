@@ -25,7 +25,8 @@ def repriced(draw: st.DrawFn, engine: Engine) -> Engine:
 
     def network(fan: Fanout) -> Fanout:
         if engine.dma is None:
-            fan = replace(fan, multicast=draw(st.booleans()), reduction=draw(st.booleans()))
+            multicast, reduction, sharing = draw(st.tuples(*[st.booleans()] * 3))
+            fan = replace(fan, multicast=multicast, reduction=reduction, sharing=sharing)
         return replace(fan, energy=draw(PRICES))
 
     def level(memory: MemoryLevel) -> MemoryLevel:
