@@ -71,7 +71,9 @@ class NetworkObjective:
     @staticmethod
     def total(keys: Iterable[tuple[int, Fraction]]) -> Fraction:
         """The sum of keys, each so often."""
-        return sum((count * key for count, key in keys), Fraction(0))
+        keys = [*keys]
+        unit = math.lcm(*(key.denominator for _, key in keys))  # once, not at every addition
+        return Fraction(sum(count * key.numerator * (unit // key.denominator) for count, key in keys), unit)
 
     def ambiguous(self, instances: int) -> bool:
         """Whether the objective of so many layers' totals and the sum of their own are two figures."""

@@ -294,7 +294,9 @@ def _constant(value: int) -> Expr:
 def total(terms: Iterable[Expr | int]) -> Expr:
     """The sum of the terms, like terms collected."""
     collected: dict[Expr, int] = {}
-    constant = sum(_collect(term, 1, collected) for term in terms)
+    constant = 0
+    for term in terms:
+        constant += term.value if isinstance(term, Constant) else _collect(term, 1, collected)
     pairs = tuple([(coefficient, core) for core, coefficient in collected.items() if coefficient])
     if not pairs:
         return as_expr(constant)
@@ -336,32 +338,33 @@ def _sum(pairs: tuple[tuple[int, Expr], ...], constant: int) -> Expr:
 def product(factors: Iterable[Expr | int]) -> Expr:
     """The product of the factors: constants folded, factors of one axis group multiplied first."""
     constant = 1
+    opened: list[Expr] = []
+    for factor in factors:
+        if isinstance(factor, Constant):
+            constant *= factor.value
+        elif isinstance(factor, int):
+            constant *= factor
+        elif isinstance(factor, Product) and factor.core is not None:
+            number, *rest = factor.factors  # none of which is a product to be opened
+            constant *= cast(Constant, number).value
+            opened += rest
+        elif isinstance(factor, Product) and factor.group is None:
+            opened += factor.factors
+        else:
+            opened.append(factor)
+    if not opened or not constant:
+        return as_expr(constant)
     # Factors of one axis group form one factor: readers tabulate it, and its trip counts and tiles telescope
     # there.
     local: dict[str, list[Expr]] = {}
     mixed: list[Expr] = []
-    opened: list[Expr | int] = []
-    for factor in factors:
-        if type(factor) is Product and (factor.group is None or factor.core is not None):
-            opened += factor.factors  # none of which is a product to be opened
-        else:
-            opened.append(factor)
     for factor in opened:
-        kind = type(factor)
-        if kind is Constant:
-            constant *= cast(Constant, factor).value
-        elif isinstance(factor, int):
-            constant *= factor
-        elif factor.group is None:
+        if factor.group is None:
             mixed.append(factor)
         elif factor.group in local:
             local[factor.group].append(factor)
         else:
             local[factor.group] = [factor]
-    if constant == 0:
-        return as_expr(0)
-    if not local and not mixed:
-        return as_expr(constant)
     # A product of one group is opened only where others join it: alone it is the same node.
     groups = [
         items[0] if len(items) == 1 else _node([part for item in items for part in _parts(item)])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import assert_never
 
 from tilewright.formulation.expression import Constant, Expr, as_expr
@@ -16,7 +17,7 @@ from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Te
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.orders import order_effect, sliding_dims
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine
 from tilewright.hardware.mapping.fitted import fitted
 from tilewright.workloads.mapping.operator import Operator
 
@@ -82,7 +83,7 @@ def evaluate_mapping(
     engine = fitted(engine, operator)
     model.check(operator, engine)
     mapping.validate(operator, engine, where)
-    statement = model.statement(nest_of(operator, engine, mapping, where))
+    statement = model.statement(_known_nest(operator, engine, mapping, where))
     broken = [*exceeded(statement.limits), *misplaced(operator, engine, mapping)]
     return evaluation_of(statement, operator, engine, broken)
 
@@ -154,6 +155,23 @@ def misplaced(operator: Operator, engine: Engine, mapping: Mapping) -> list[str]
         for tensor in operator.tensors
         if tensor.role in level.keeps - level.may_bypass and (tensor.name, level.name) not in stored
     ]
+
+
+def _known_nest(operator: Operator, engine: Engine, mapping: Mapping, where: str) -> Nest:
+    """The nest of a mapping; what was counted of its loops on machines of other prices need not be again."""
+    axes = tuple((level.name, level.fanout.axes if level.fanout else ()) for level in engine.levels)
+    made = _made_nest(operator, axes, mapping)
+    if not made:
+        made.append(nest_of(operator, engine, mapping, where))
+    return made[0].storing(engine, made[0].residency)
+
+
+@lru_cache(maxsize=256)
+def _made_nest(
+    _operator: Operator, _axes: tuple[tuple[str, tuple[ArrayAxis, ...]], ...], _mapping: Mapping
+) -> list[Nest]:
+    """Where the nest of a mapping stands once it is made: it depends on nothing else."""
+    return []
 
 
 def nest_of(

@@ -62,7 +62,8 @@ class LayerProblem:
     storage : ``even``, or ``uneven``: then ``space`` and ``statement`` are those of the even part alone, and
         the union of all :meth:`parts` is what is asked for
     even_space : of one of those parts, the space of the even one
-    alike : spaces of parts, and of parts of machines that store other tensors, where these share decisions
+    alike : spaces of parts, and of machines that store other tensors, at other prices and capacities, where
+        these share decisions
     """
 
     operator: Operator
@@ -303,6 +304,7 @@ def layer_problem(
     factors: str | None = None,
     storage: str | None = None,
     tiles: str | None = None,
+    alike: Alike | None = None,
 ) -> LayerProblem:
     """State the mapping problem of a layer.
 
@@ -316,13 +318,14 @@ def layer_problem(
         its own)
     tiles : of imperfect factors: ``trip-counts`` (the least tile of every trip count; the default) or
         ``every`` integer
+    alike : of the same layer on machines that differ in prices and capacities alone
 
     Raises
     ------
     InputError : for an unknown cost model, one that does not apply, or a malformed constraint
     """
     model = cost_model(model_name or engine.cost_model)
-    return state_problem(operator, engine, objective, model, constraints, factors, storage, tiles)
+    return state_problem(operator, engine, objective, model, constraints, factors, storage, tiles, alike)
 
 
 def state_problem(
@@ -334,6 +337,7 @@ def state_problem(
     factors: str | None = None,
     storage: str | None = None,
     tiles: str | None = None,
+    alike: Alike | None = None,
 ) -> LayerProblem:
     """Like :func:`layer_problem` with a cost model at hand.
 
@@ -343,7 +347,7 @@ def state_problem(
     objective : what is minimised
     model : the cost model itself, which need not be a registered one
     constraints : the user's demands, read or as lines
-    factors, storage, tiles : the space, as for :func:`layer_problem`
+    factors, storage, tiles, alike : the space, as for :func:`layer_problem`
     """
     engine = fitted(engine, operator)
     model.check(operator, engine)
@@ -363,7 +367,7 @@ def state_problem(
     # every integer.
     kind = DIVISORS if model.perfect_only or factors == PERFECT else ROUNDED_UP
     kind = EVERY_INTEGER if tiles == EVERY else kind
-    return _stated(operator, engine, objective, model, demands, kind, storage or EVEN)
+    return _stated(operator, engine, objective, model, demands, kind, storage or EVEN, alike=alike)
 
 
 def check_space(
@@ -399,10 +403,11 @@ def _stated(
     tiles: str,
     storage: str,
     every: bool = False,
+    alike: Alike | None = None,
 ) -> LayerProblem:
     """The problem over undominated effects of loop orders, or over every one."""
     orders = demands.orders(engine, partial(model.orders, operator, engine), every)
-    space = _space(operator, engine, orders, demands, tiles)
+    space = _space(operator, engine, orders, demands, tiles, alike=alike)
     statement = model.statement(space.nest)
     problem = LayerProblem(
         operator=operator,
@@ -414,6 +419,7 @@ def _stated(
         statement=statement,
         limits=(*statement.limits, *demands.limits(statement, space.nest)),
         storage=storage,
+        alike=alike,
     )
     idle = tuple(idle_limits(space.nest)) if problem.idles else ()
     return replace(problem, limits=(*problem.limits, *idle)) if idle else problem

@@ -129,7 +129,7 @@ def _full_order(order: OrderClass, operator: Operator) -> list[str]:
     return [*(dim for dim in operator.bounds if dim not in order.permutation), *order.permutation]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Alike:
     """What spaces of one operator's arrangements have in common; their rows and tables are shared then.
 

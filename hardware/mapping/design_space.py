@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,13 +11,15 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from pydantic import ValidationError
+
 from tilewright.foundation.description import build_description
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.changes import changed
 from tilewright.hardware.mapping.build import build_engine, level_bytes
 from tilewright.hardware.mapping.design_caps import Cap
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.hardware.mapping.schema import MachineFile
+from tilewright.hardware.mapping.schema import LevelSection, MachineFile
 from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations
 
 MOST_DESIGNS = 100_000
@@ -84,9 +87,27 @@ class DesignSpace:
 
     def _built(self, place: Sequence[int]) -> tuple[Engine, tuple[Fraction | None, ...]]:
         data, name = changed(self.description, self.changes(place), self.where), self.design_name(place)
+        self._read_levels(data)
         return build_description(
             data, self.where, MachineFile, lambda file: (build_engine(file, name), level_bytes(file))
         )
+
+    def _read_levels(self, data: Any) -> None:
+        """Replace levels by their sections, each different one read once; wrong ones stay as they are."""
+        levels = data.get("levels") if isinstance(data, dict) else None
+        if not isinstance(levels, list):
+            return
+        for index, level in enumerate(levels):
+            with suppress(ValidationError):
+                written = repr(level)
+                if written not in self._sections:
+                    self._sections[written] = LevelSection.model_validate(level)
+                levels[index] = self._sections[written]
+
+    @cached_property
+    def _sections(self) -> dict[str, LevelSection]:
+        """Levels that have been read, by what is written of them."""
+        return {}
 
     @cached_property
     def designs(self) -> tuple[Design, ...]:

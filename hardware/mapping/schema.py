@@ -96,6 +96,8 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_fields(cls, data: object) -> object:
+        if isinstance(data, cls):
+            return data
         if not isinstance(data, MappingABC):
             raise ValueError(f"expected a mapping with {_fields(cls)}, got {shown(data)}")
         for key, value in data.items():

@@ -57,7 +57,8 @@ class Neighbours:
         """Columns that may change together."""
         windows: dict[tuple[int, ...], None] = {}
         for dim in self._group.dims:
-            columns = [i for i, v in enumerate(self._group.variables) if v.name.startswith(f"{dim}@")]
+            tiles = {boundary[dim] for boundary in self._nest.boundaries}
+            columns = [column for column, tile in enumerate(self._group.variables) if tile in tiles]
             for first in range(len(columns)):
                 for width in (1, 2):
                     windows[tuple(columns[first : first + width])] = None

@@ -8,6 +8,7 @@ same expressions of them.  What is known of equal rows is kept here for all of t
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from tilewright.formulation.mapping.chains import MANY_ROWS, AxisGroup
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import legal_groups
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.tables import GroupTable, Tables
 from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping.array_bounds import ArrayBounds
@@ -136,6 +138,20 @@ class SharedTables:
         alike.append(GroupTable(group, ()))
         self.bytes += group.rows.nbytes
         return alike[-1]
+
+
+_of_spaces: WeakKeyDictionary[Alike, SharedTables] = WeakKeyDictionary()
+_MOST = 64 << 20  # bytes kept for later problems
+
+
+def tables_beside(problem: LayerProblem) -> SharedTables | None:
+    """Those of all problems whose spaces are alike; ``None`` where a problem has no such spaces."""
+    if problem.alike is None:
+        return None
+    tables = _of_spaces.setdefault(problem.alike, SharedTables())
+    if tables.bytes > _MOST:
+        tables.clear()
+    return tables
 
 
 def _key(table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> Hashable:

@@ -16,6 +16,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.tree import Tree
 
@@ -42,7 +43,9 @@ class TwoOrders:
         self._beside = beside(search, source)
         self._orders = orders_of_decisions(search.problem)
         # Both read the same values, which are dropped once the last tree has its own.
-        self._legal: LegalTables | None = LegalTables(search.problem, search.limits)
+        self._legal: LegalTables | None = LegalTables(
+            search.problem, search.limits, tables_beside(search.problem)
+        )
         self._trees = [self._next_tree()]
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None

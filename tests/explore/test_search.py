@@ -21,6 +21,7 @@ from tilewright.hardware.mapping.load import load_description
 from tilewright.hardware.mapping.variations import parse_variation
 from tilewright.report.checks.mapping.explore import explore_faults
 from tilewright.report.records.mapping.explore import ExploreDocument
+from tilewright.solvers.mapping import branch, tree
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.catalog import resolve_model
 
@@ -114,6 +115,38 @@ def test_best_and_bounds_are_those_of_all_designs(
     for layer_best in result.layer_bests:
         assert Fraction(layer_best.value_exact) == min(keys[layer_best.layer].values())
     assert not explore_faults(result, "document")
+
+
+def test_runs_search_the_same_cells(model: str) -> None:
+    """Neither clocks nor what another run has left decide what is searched."""
+    first, second = (
+        run(requested(model, "dmazerunner-256", (SPM, RF))).model_dump(exclude={"wall_s", "best"})
+        for _ in range(2)
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("machine", "axes"),
+    [
+        ("dmazerunner-256", ("levels.SPM.fanout.axes.pe.size=32,64", SPM, "levels.RF.capacity=32B,64B")),
+        ("tpu-edge", ("levels.0.bandwidth=1 B/cycle,4 B/cycle", "levels.1.capacity=4kB,64kB")),
+    ],
+)
+def test_hard_searches_of_designs_prove_the_same(
+    model: str, machine: str, axes: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches that ask for help, from annealing or perfect factors, end as those of each design alone."""
+    monkeypatch.setattr(tree, "_EASY", 0)
+    monkeypatch.setattr(tree, "_PLAIN", 0)
+    monkeypatch.setattr(tree, "_PLAIN_PRODUCT", 0)
+    monkeypatch.setattr(branch, "_ANNEALED", 0.05)
+    request = requested(model, machine, axes, every=True)
+    result, (_, keys, counts) = run(request), alone(request)
+    assert not any(design.message for design in result.designs)
+    assert {design.index: design.value_exact for design in result.designs if design.value_exact} == {
+        index: str(value) for index, value in sums(keys, counts).items()
+    }
 
 
 @pytest.mark.parametrize("against", ["RF.capacity * 256 + SPM.capacity / 4"])

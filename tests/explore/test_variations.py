@@ -8,12 +8,16 @@ from fractions import Fraction
 import pytest
 
 import tilewright as tw
+from tilewright.foundation.description import build_description
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.arithmetic import parse_formula
+from tilewright.hardware.changes import changed
+from tilewright.hardware.mapping.build import build_engine, level_bytes
 from tilewright.hardware.mapping.design_cost import design_costs, design_quantities
-from tilewright.hardware.mapping.design_space import design_space
+from tilewright.hardware.mapping.design_space import DesignSpace, design_space
 from tilewright.hardware.mapping.energies import parse_energy_rule
 from tilewright.hardware.mapping.load import load_description
+from tilewright.hardware.mapping.schema import MachineFile
 from tilewright.hardware.mapping.variations import parse_variation, variation
 
 SPM = "levels.SPM.capacity"
@@ -136,3 +140,20 @@ def test_refused_designs_are_kept_with_their_reason() -> None:
         design_space(description, where, "m", [parse_variation(f"{SPM}=96kB")])
     with pytest.raises(InputError, match="varies on two axes"):
         design_space(description, where, "m", [parse_variation(f"{SPM}=64kB")] * 2)
+
+
+@pytest.mark.parametrize("axis", ["levels.SPM.capacity=64kB,soon", "levels.RF.banks=12,7", "levels.1.wide=1"])
+def test_what_is_wrong_with_a_level_names_its_place(axis: str) -> None:
+    """Levels that designs share are read once, and wrong ones as those of the whole file."""
+    description, where = load_description("dmazerunner-256")
+    varied = parse_variation(axis)
+    space = DesignSpace(description, where, "m", (varied, parse_variation("compute.mac_energy=1,2")))
+    assert any(design.engine is None for design in space.designs)
+    for design in space.designs:
+        data = changed(description, space.changes(design.place), where)
+        if design.engine is not None:
+            assert build_description(data, where, MachineFile, level_bytes) == design.sizes
+            continue
+        with pytest.raises(InputError) as refused:
+            build_description(data, where, MachineFile, lambda file: build_engine(file, "m"))
+        assert str(refused.value) == design.refusal

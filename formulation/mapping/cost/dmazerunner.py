@@ -92,16 +92,16 @@ class DMazeRunner:
         scale, components, traffic = PassEnergy(nest).energy()
         passes = PassCycles(nest)
         # Machines of other prices have the same cycles.
-        key = "layer cycles", passes.spm_tile, passes.rf_tile, nest.engine.dma, nest.engine.element_bits
+        key = "layer cycles", *passes.places, nest.engine.dma, nest.engine.element_bits
         if key not in nest.counted:
-            nest.counted[key] = passes.layer_cycles()
-        cycles, details = nest.counted[key]
+            nest.counted[key] = *passes.layer_cycles(), _order_limits(passes)
+        cycles, details, order_limits = nest.counted[key]
         return Statement(
             # The authors' program rounds a layer's energy to whole pJ, and so does this model.
             energy=rounded(total(components.values()), scale),
             energy_scale=1,
             cycles=cycles,
-            limits=(*capacity_limits(nest), *array_limits(nest), *_order_limits(passes)),
+            limits=(*capacity_limits(nest), *array_limits(nest), *order_limits),
             components=components,
             component_scale=scale,
             traffic=traffic,

@@ -22,7 +22,6 @@ class TensorMoves:
     dram : between DRAM and SPM; of outputs those written, then those read back
     """
 
-    tensor: Tensor
     hops: Expr
     array: Expr
     dram: tuple[Expr, ...]
@@ -36,10 +35,12 @@ class PassMoves:
     ----------
     added : partial sums that PEs add across the array
     tensors : in the operator's sequence
+    traffic : the same, level by level
     """
 
     added: Expr
     tensors: tuple[TensorMoves, ...]
+    traffic: tuple[Traffic, ...]
 
 
 class PassEnergy(Passes):
@@ -93,7 +94,7 @@ class PassEnergy(Passes):
 
     def _moved(self) -> PassMoves:
         """What moves, built once for all machines that differ in energies alone."""
-        key = "pass moves", self.spm_tile, self.rf_tile
+        key = "pass moves", *self.places
         moves: PassMoves | None = self.nest.counted.get(key)
         if moves is None:
             moves = self.nest.counted[key] = self._moved_by_loops()
@@ -110,6 +111,7 @@ class PassEnergy(Passes):
             ],
         )
         tensors: list[TensorMoves] = []
+        traffic: list[Traffic] = []
         for tensor in self.operator.tensors:
             # Outputs travel back and forth.
             again = 2 if tensor.is_output else 1
@@ -118,8 +120,9 @@ class PassEnergy(Passes):
             array = self._moves(tensor, self.nest.extents(tensor, self.array_tile), again)
             fetched = self._fetches(tensor, self.nest.extents(tensor, self.spm_tile))
             dram = (fetched, self._partial_sum_reads()) if tensor.is_output else (fetched,)
-            tensors.append(TensorMoves(tensor, hops, array, dram))
-        return PassMoves(added, tuple(tensors))
+            tensors.append(TensorMoves(hops, array, dram))
+            traffic += self._traffic(tensor, dram, array)
+        return PassMoves(added, tuple(tensors), tuple(traffic))
 
     def energy(self) -> tuple[int, dict[str, Expr], tuple[Traffic, ...]]:
         fan = self.spm.fanout
@@ -139,13 +142,11 @@ class PassEnergy(Passes):
             "SPM": [],
             "DRAM": [],
         }
-        traffic: list[Traffic] = []
         for moved in moves.tensors:
             parts["network"].append(whole(noc, scale) * moved.hops)
             parts["SPM"].append(whole(spm, scale) * moved.array)
             parts["DRAM"].append(whole(dram, scale) * total(moved.dram))
-            traffic += self._traffic(moved.tensor, moved.dram, moved.array)
-        return scale, {name: total(terms) for name, terms in parts.items()}, tuple(traffic)
+        return scale, {name: total(terms) for name, terms in parts.items()}, moves.traffic
 
     def _traffic(self, tensor: Tensor, moved: Sequence[Expr], array: Expr) -> list[Traffic]:
         """Elements that cross the DRAM and the SPM port, and what the levels hold."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,6 +56,11 @@ class Passes:
         if len(positions) != 1:
             raise InputError("mapping", "nodes", "dmazerunner needs an even mapping")
         return positions.pop()
+
+    @property
+    def places(self) -> tuple[Hashable, ...]:
+        """All that passes depend on besides their loops: the boundaries of tiles, and names of levels."""
+        return self.spm_tile, self.rf_tile, *(level.name for level in self.engine.levels)
 
     def trips(self, blocks: Sequence[int], dims: Sequence[str] | None = None) -> list[Expr]:
         """How often the loops of some blocks run, over some dimensions or all."""

@@ -23,6 +23,7 @@ from tilewright.foundation.errors import InputError, one_line
 from tilewright.foundation.pool import Work
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.identity import engine_hash
+from tilewright.solvers.mapping.explore.features import spaces_of
 from tilewright.solvers.mapping.methods import method, prepare
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator
@@ -106,7 +107,10 @@ class Cell:
         asked = self.asked
         demands = applicable(asked.constraints, self.operator, self.engine)
         goal = parse_objective(asked.objective)
-        return layer_problem(self.operator, self.engine, goal, asked.cost_model, demands, asked.factors)
+        alike = spaces_of(self.operator, self.engine)
+        return layer_problem(
+            self.operator, self.engine, goal, asked.cost_model, demands, asked.factors, alike=alike
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,7 @@ class Reported:
     value, bound : exact objective keys
     energy : pJ, exact
     mapping : nodes as plain data
+    nodes : partial mappings that the search bounded; 0 for a stored answer
     """
 
     status: str
@@ -129,6 +134,7 @@ class Reported:
     mapping: Nodes | None = None
     wall_s: float = 0.0
     message: str = ""
+    nodes: int = 0
 
     @property
     def proven(self) -> bool:
@@ -212,6 +218,7 @@ def _reported(cell: Cell, result: LayerResult) -> Reported:
         None if result.answer is None else tuple(result.answer.to_data()),
         result.wall_seconds,
         result.message,
+        result.effort.nodes,
     )
 
 

@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.relaxation import GroupIntervalReader, group
 from tilewright.formulation.mapping.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.explore.features import features_of, with_prices
+from tilewright.solvers.mapping.explore.features import features_of, spaces_of, with_prices
 from tilewright.workloads.mapping.operator import Operator
 
 
@@ -54,7 +54,8 @@ def count_bounds(
     of_operations = CountBounds((operations, *(0.0,) * (number - 1)), (MOST,) * number, 0.0)
     if limits is not None and limits.expired:
         return of_operations
-    problem = layer_problem(operator, engine, parse_objective("edp"), model, factors=factors)
+    objective, alike = parse_objective("edp"), spaces_of(operator, engine)
+    problem = layer_problem(operator, engine, objective, model, factors=factors, alike=alike)
     statements = []
     for place in range(number):
         prices = [Fraction(index == place) for index in range(number)]

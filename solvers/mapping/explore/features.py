@@ -13,11 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from tilewright.formulation.mapping.space import Alike
 from tilewright.foundation.arrays import Floats
 from tilewright.hardware.mapping.engine import Dma, Engine, Fanout, MemoryLevel
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -62,6 +65,16 @@ def features_of(engine: Engine) -> Features:
         tuple(chain.from_iterable(level.capacities for level in levels)),
         (engine.cost_model, engine.element_bits, engine.dma, tuple(level.shape for level in levels)),
     )
+
+
+def spaces_of(operator: Operator, engine: Engine) -> Alike:
+    """What the spaces of a layer on machines of one shape have in common, which is stated once."""
+    return _spaces(operator, features_of(engine).shape, get_ident())
+
+
+@lru_cache(maxsize=64)
+def _spaces(_operator: Operator, _shape: tuple[Any, ...], _thread: int) -> Alike:
+    return Alike()  # of one thread: the tables beside it are for one at a time
 
 
 def sharing_levels(engines: Sequence[Engine]) -> list[Engine]:

@@ -25,8 +25,8 @@ Answers = Callable[[Iterable[Cell], threading.Event], Iterator[tuple[Cell, Repor
 
 SLACK = 1.5
 """How far above what rules its design out a cell is searched: a higher bound rules out more neighbours."""
-STARTS = 2
-"""Mappings of other designs that a search starts with."""
+STATED = 100_000
+"""Nodes that are bounded in the time in which a cell is stated and its tables are filled."""
 LAYER_SECONDS = 60.0
 """Of one layer on one design, by default."""
 
@@ -130,22 +130,22 @@ class _Active:
 
 @dataclass
 class _Pace:
-    """How much a layer's searches have raised its bounds, and the time that they took.
+    """How much a layer's searches have raised its bounds, and the work that they were.
 
     Parameters
     ----------
     raised : sum over searches of the bound after it over the bound before, less 1
-    seconds : of all of them
+    work : nodes of all of them, and what each takes besides; seconds would differ from run to run
     """
 
     raised: float = 0.0
-    seconds: float = 0.0
+    work: int = 0
 
-    def note(self, before: float, after: float, seconds: float) -> None:
+    def note(self, before: float, after: float, nodes: int) -> None:
         """Take in one search."""
         if 0 < before < np.inf and after < np.inf:
             self.raised += after / before - 1
-        self.seconds += max(seconds, 1e-3)
+        self.work += STATED + nodes
 
 
 class _Pursuit:
@@ -226,7 +226,7 @@ class _Pursuit:
             self._searched.add(design)
         before = float(self._state.bounds[layer].low[design])
         self._state.record(layer, design, reported, how)
-        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.wall_s)
+        self._pace[layer].note(before, float(self._state.bounds[layer].low[design]), reported.nodes)
 
     def _next_of(self, design: int) -> Cell | None:
         """The design's next cell that has to be computed."""
@@ -259,19 +259,16 @@ class _Pursuit:
         return None
 
     def _starts(self, layer: int, design: int) -> tuple[Nodes, ...]:
-        """The mappings that were found on the nearest designs: bounds from above where they fit."""
+        """The mapping that was found on the nearest design, if any: a bound from above where it fits.
+
+        A second one saves hardly any node.
+        """
         mappings = self._state.mappings[layer]
-        near = sorted(mappings, key=lambda other: (self._boxes.distance(design, other), other))
-        starts: list[Nodes] = []
-        for other in near:
-            if mappings[other] not in starts:
-                starts.append(mappings[other])
-            if len(starts) == STARTS:
-                break
-        return tuple(starts)
+        near = min(mappings, key=lambda other: (self._boxes.distance(design, other), other), default=None)
+        return () if near is None else (mappings[near],)
 
     def _by_pace(self, design: int) -> list[int]:
-        """Layers by what a second of their searches adds to a design's bound; those of no search yet first.
+        """Layers by what their searches add to a design's bound for the work; those of no search yet first.
 
         A design is beaten by its bound, so the layers that raise it cheaply come first: the dear ones are
         left out, or searched under a lower cap.
@@ -279,9 +276,9 @@ class _Pursuit:
 
         def rise(layer: int) -> float:
             pace = self._pace[layer]
-            if not pace.seconds:
+            if not pace.work:
                 return float("inf")
-            return min(self.progress.share(layer, design), MOST) * pace.raised / pace.seconds
+            return min(self.progress.share(layer, design), MOST) * pace.raised / pace.work
 
         return sorted(self._order, key=rise, reverse=True)
 
