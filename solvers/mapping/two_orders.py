@@ -11,17 +11,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.large_problems import PERFECT
 from tilewright.solvers.mapping.layout import LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _AHEAD = 1  # turns more for the tree with the higher bound
+_SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
 
 class TwoOrders:
@@ -40,6 +45,7 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
+        _dive_into_divisors(search)
         self._orders = orders_of_decisions(search.problem)
         # Both read the same values, which are dropped once the last tree has its own.
         self._legal: LegalTables | None = LegalTables(search.problem, search.limits)
@@ -116,3 +122,17 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
+
+
+def _dive_into_divisors(search: LayerSearch) -> None:
+    """Look for a first mapping with perfect factors, whose tables take a moment, where all others do not."""
+    problem = search.problem
+    if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
+        return
+    part = problem.with_perfect_factors()
+    if part.space.rows <= _SOON:
+        inner = PartSearch(search, part, search.limits, PERFECT)
+        with suppress(LimitReachedError):
+            tree = Tree(inner, Minimum(inner, PERFECT))
+            if not tree.empty:
+                tree.dive()
