@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
@@ -45,7 +46,7 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
-        _dive_into_divisors(search)
+        _look_at_perfect_factors(search)
         self._orders = orders_of_decisions(search.problem)
         # Both read the same values, which are dropped once the last tree has its own.
         self._legal: LegalTables | None = LegalTables(search.problem, search.limits)
@@ -124,11 +125,12 @@ class TwoOrders:
         return self._beside.along(go_on) is None
 
 
-def _dive_into_divisors(search: LayerSearch) -> None:
-    """Look for a first mapping with perfect factors, whose tables take a moment, where all others do not."""
+def _look_at_perfect_factors(search: LayerSearch) -> None:
+    """Have a first mapping and a bound where tables take longer: perfect factors have few rows."""
     problem = search.problem
     if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
         return
+    search.raise_bound(least_key(problem), "compulsory traffic")
     part = problem.with_perfect_factors()
     if part.space.rows <= _SOON:
         inner = PartSearch(search, part, search.limits, PERFECT)

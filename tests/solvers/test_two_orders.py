@@ -83,7 +83,7 @@ def test_dropped_values_change_nothing(objective: str, engine: str, monkeypatch:
 
 
 def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that strikes while the tables of a problem of many rows are filled leaves a mapping."""
+    """A limit that strikes while tables of many rows are filled leaves a mapping and a bound."""
     problem = layer_problem(gemm(m=95, n=97, k=96), load_engine("nvdla-256"), parse_objective("edp"))
     monkeypatch.setattr(two_orders, "_SOON", problem.with_perfect_factors().space.rows)
     assert problem.space.rows > two_orders._SOON
@@ -97,5 +97,6 @@ def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) ->
     assert result.status is Status.FEASIBLE
     assert result.key is not None
     assert optimal.key is not None
-    assert result.key >= optimal.key
-    assert result.trace[0].source == "perfect factors"
+    assert result.bound is not None
+    assert result.key >= optimal.key >= result.bound > 0
+    assert next(point.source for point in result.trace if point.key is not None) == "perfect factors"
