@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class BatchReader(Reader[Floats]):
         super().__init__(known)
         self._assignment = values
         self._check_limits = check
+        self._flattened: dict[tuple[Expr, tuple[int, ...]], Floats] = {}
+        self._shared: dict[Any, Any] = {}  # what functions of the same arguments share
 
     def _compute(self, expr: Expr) -> Floats:
         self._check_limits()
@@ -86,12 +89,18 @@ class BatchReader(Reader[Floats]):
 
     def function(self, node: Function, arguments: Sequence[Floats]) -> Floats:
         if node.evaluate_many is not None:
-            # Functions take flat arrays of one length.
-            whole = np.broadcast_arrays(*(np.asarray(a).astype(np.int64) for a in arguments))
-            results = node.evaluate_many(*map(np.ravel, whole))
-            return np.asarray(results, dtype=np.float64).reshape(whole[0].shape)
+            shape = np.broadcast_shapes(*map(np.shape, arguments))
+            flat = [self._flat(*pair, shape) for pair in zip(node.arguments, arguments, strict=True)]
+            return np.asarray(node.evaluate_many(self._shared, *flat)).reshape(shape)
         evaluated = np.frompyfunc(lambda *values: node.evaluate(*map(int, values)), len(arguments), 1)
         return np.asarray(evaluated(*arguments), dtype=np.float64)
+
+    def _flat(self, expr: Expr, value: Floats, shape: tuple[int, ...]) -> Floats:
+        """The value of an argument as functions take it: flat, and one array whoever reads it."""
+        key = expr, shape
+        if key not in self._flattened:
+            self._flattened[key] = np.ravel(np.broadcast_to(np.asarray(value, dtype=np.float64), shape))
+        return self._flattened[key]
 
     def rounded(self, argument: Floats, denominator: int) -> Floats:
         return round_half_even_arrays(argument, denominator)

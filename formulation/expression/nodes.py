@@ -209,7 +209,7 @@ class Choice(Expr):
 class Function(Expr):
     """A named integer function of a few arguments that has no closed form in the other nodes.
 
-    ``evaluate`` takes integers; ``evaluate_many``, if there is one, arrays of them.
+    ``evaluate`` takes integers; ``evaluate_many``, if there is one, arrays of them (see `function`).
     """
 
     __slots__ = ("arguments", "evaluate", "evaluate_many", "name")

@@ -113,14 +113,13 @@ def function(
 ) -> Expr:
     """A named integer function; the name identifies it, so equal names must mean equal functions.
 
-    ``evaluate_many`` is the same function of arrays of integers, all of one length.
-
     Parameters
     ----------
     name : identifies the function: equal names are taken for equal functions, and formulas show it
     evaluate : the function of as many Python integers as there are arguments
     arguments : expressions; where all are constants the result is one too
-    evaluate_many : the same function of arrays of integers, all of one length
+    evaluate_many : the same function of arrays of integers in float64, all of one length; before them comes a
+        dictionary for what functions of the same arrays share, which lives as long as these
     """
     parts = tuple(map(as_expr, arguments))
     key = (Function, name, *map(id, parts))

@@ -102,7 +102,7 @@ class MergedCuts(Nest):
             f"rest of {measure}{kinds}",
             lambda *s: math.ceil(_others([float(size) for size in s], factors, grows) * _SAFE),
             sizes,
-            lambda *s: np.ceil(_others([size.astype(np.float64) for size in s], factors, grows) * _SAFE),
+            lambda _shared, *s: np.ceil(_others(s, factors, grows) * _SAFE),
         )
         return alone + rest
 

@@ -140,7 +140,7 @@ class Tiling:
             f"{measure}{kinds}",
             lambda *s: count_one(pieces.cut(s, flags)),
             sizes,
-            lambda *s: many(piece_arrays.cut(s, flags)),
+            lambda shared, *s: many(piece_arrays.cut(s, flags, shared)),
         )
 
     def _chain(self, dim: str, last: int, kind: Callable[[int], str]) -> tuple[tuple[Expr, ...], str]:
@@ -212,7 +212,7 @@ class Tiling:
             f"fetched{lengths}{shape}{strides}",
             lambda *v: windows.fetched(chains(v), shape, strides),
             flat,
-            lambda *v: window_arrays.fetched(chains(v), shape, strides),
+            lambda shared, *v: window_arrays.fetched(chains(v), shape, strides, shared),
         )
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
@@ -263,7 +263,7 @@ class Tiling:
                     f"distinct{progressions}",
                     lambda *v: windows.distinct(progressions, v),
                     values,
-                    lambda *v: window_arrays.distinct(progressions, v),
+                    lambda _shared, *v: window_arrays.distinct(progressions, v),
                 )
             )
         for term in axis.terms:

@@ -1,8 +1,8 @@
 """Windows of many nests at once: `tilewright.formulation.mapping.windows` over arrays of tile sizes.
 
-One array element is one nest.  Where at most one loop of an axis is spread nothing can coincide, and where
-both loops of an axis are spread at even distances a closed form counts what does; the other nests, each
-different one once, are left to the scalar functions.
+One array element is one nest; sizes are integers in float64.  Where at most one loop of an axis is spread
+nothing can coincide, and where both loops of an axis are spread at even distances a closed form counts what
+does; the other nests, each different one once, are left to the scalar functions.
 """
 
 from __future__ import annotations
@@ -15,15 +15,31 @@ from itertools import product as combinations
 import numpy as np
 
 from tilewright.formulation.mapping import windows
-from tilewright.formulation.mapping.piece_arrays import Pieces, cut, distinct_sums, paired_cut
+from tilewright.formulation.mapping.piece_arrays import (
+    Pieces,
+    Shared,
+    cut,
+    distinct_sums,
+    divided,
+    paired_cut,
+)
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s
 
-Chain = Sequence[Int64s]
+Chain = Sequence[Floats]
 Flags = tuple[bool, ...]
 
 
-def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, ...]) -> Floats:
-    """Elements along an axis over all steps; see the scalar function."""
+def fetched(
+    sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, ...], shared: Shared | None = None
+) -> Floats:
+    """Elements along an axis over all steps; see the scalar function.
+
+    Parameters
+    ----------
+    sizes : per loop of the axis, its chain of tile sizes, each of shape (nests,)
+    kinds, strides : as for the scalar function
+    shared : pieces of chains, as for `cut`
+    """
     # The closed form counts coincidences of two loops whose instances side by side are their innermost cuts.
     simple = len(sizes) == 2 and all(re.fullmatch("[^s]*s*", kind) for kind in kinds)
     spread = [_spread(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)]
@@ -33,22 +49,23 @@ def fetched(sizes: Sequence[Chain], kinds: tuple[str, ...], strides: tuple[int, 
         known |= np.logical_and.reduce([_even(c, kind) for c, kind in zip(sizes, kinds, strict=True)])
     still = tuple(kind.replace(">", "t") for kind in kinds)
     if still == kinds:
-        total = _whole(sizes, kinds, strides, simple)
+        total = _whole(sizes, kinds, strides, simple, shared)
     else:
-        slid = _slid(sizes, kinds, strides, simple)
+        slid = _slid(sizes, kinds, strides, simple, shared)
         # Where a loop inside the sliding one moves the tile too, nothing is left in place: each tile is
         # fetched whole.
         jumps = np.logical_or.reduce([_jumps(chain, kind) for chain, kind in zip(sizes, kinds, strict=True)])
-        total = np.where(jumps, _whole(sizes, still, strides, simple), slid) if jumps.any() else slid
+        total = np.where(jumps, _whole(sizes, still, strides, simple, shared), slid) if jumps.any() else slid
     if not known.all():
         # What has no closed form is rare, and followed piece by piece.
-        total[~known] = _followed([[size[~known] for size in chain] for chain in sizes], kinds, strides)
+        rest = [[size[~known].astype(np.int64) for size in chain] for chain in sizes]
+        total[~known] = _followed(rest, kinds, strides)
     return total
 
 
-def distinct(shape: tuple[int, ...], values: Sequence[Int64s]) -> Floats:
+def distinct(shape: tuple[int, ...], values: Sequence[Floats]) -> Floats:
     """How many different sums progressions have; see the scalar function."""
-    loops: list[tuple[Int64s, Int64s]] = []
+    loops: list[tuple[Floats, Floats]] = []
     ones = np.ones_like(values[0])
     odd = np.zeros(len(ones), dtype=np.bool_)
     given = iter(zip(values[::2], values[1::2], strict=True))
@@ -72,12 +89,12 @@ def distinct(shape: tuple[int, ...], values: Sequence[Int64s]) -> Floats:
     rest = odd & (spread > 1)
     if rest.any():
         # Many nests come to the same few rows; each is counted once.
-        rows, place = _different([value[rest] for value in values])
+        rows, place = _different([value[rest].astype(np.int64) for value in values])
         result[rest] = np.array([windows.distinct(shape, row) for row in rows], dtype=np.float64)[place]
     return result
 
 
-def _followed(sizes: Sequence[Chain], kinds: Sequence[str], strides: tuple[int, ...]) -> Floats:
+def _followed(sizes: Sequence[Sequence[Int64s]], kinds: Sequence[str], strides: tuple[int, ...]) -> Floats:
     """The scalar function's values: every loop's different chains once, then what differs of all together."""
     numbers: list[Int64s] = []
     steps: list[list[windows.Steps]] = []
@@ -119,7 +136,7 @@ def _even(chain: Chain, kind: str) -> Bools:
     first = kind.find("s")
     result = np.ones(len(chain[0]), dtype=np.bool_)
     for outer, tile in pairwise(chain[first:-1] if first >= 0 else []):
-        result &= (tile >= outer) | (tile % chain[-1] == 0)
+        result &= (tile >= outer) | (divided(tile, chain[-1])[1] == 0)
     return result
 
 
@@ -134,10 +151,10 @@ def _jumps(chain: Chain, kind: str) -> Bools:
     return result
 
 
-def _split(chain: Chain, kind: str, at: int) -> tuple[Pieces, Chain, Flags]:
+def _split(chain: Chain, kind: str, at: int, shared: Shared | None) -> tuple[Pieces, Chain, Flags]:
     """The pieces before a cut, and the tiles and flags of what follows."""
     flags = tuple(each != "-" for each in kind)
-    return cut(chain[: at + 1], flags[:at]), chain[at + 1 :], flags[at:]
+    return cut(chain[: at + 1], flags[:at], shared), chain[at + 1 :], flags[at:]
 
 
 def _sides(kind: str, simple: bool) -> int:
@@ -145,9 +162,19 @@ def _sides(kind: str, simple: bool) -> int:
     return kind.find("s") if simple and "s" in kind else len(kind)
 
 
-def _whole(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool) -> Floats:
-    """Every tile is fetched whole."""
-    parts = [_split(chain, kind, _sides(kind, simple)) for chain, kind in zip(sizes, kinds, strict=True)]
+def _whole(
+    sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool, shared: Shared | None
+) -> Floats:
+    """Every tile is fetched whole.
+
+    Parameters
+    ----------
+    sizes, kinds, strides, shared : as for `fetched`
+    simple : whether the closed form counts what coincides
+    """
+    parts = [
+        _split(chain, kind, _sides(kind, simple), shared) for chain, kind in zip(sizes, kinds, strict=True)
+    ]
     total = np.zeros(len(sizes[0][0]))
     for outer in combinations(*(pieces for pieces, _, _ in parts)):
         inner = [
@@ -159,7 +186,7 @@ def _whole(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int],
 
 
 def _combined(
-    inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Int64s | None = None
+    inner: Sequence[Pieces], strides: Sequence[int], simple: bool, most: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Elements in the different tiles side by side: whole, and at most ``most`` of each."""
     whole = np.zeros(len(inner[0][0][0]))
@@ -167,20 +194,20 @@ def _combined(
     for places in combinations(*(range(len(pieces)) for pieces in inner)):
         chosen = [pieces[place] for pieces, place in zip(inner, places, strict=True)]
         size = _extent([size for size, _ in chosen], strides)
-        count = _count(inner, places, strides, simple).astype(np.float64)
+        count = _count(inner, places, strides, simple)
         whole += count * size
         if most is not None:
             capped += count * np.minimum(size, most)
     return whole, capped
 
 
-def _extent(sizes: Sequence[Int64s], strides: Sequence[int]) -> Int64s:
+def _extent(sizes: Sequence[Floats], strides: Sequence[int]) -> Floats:
     return np.asarray(
         1 + np.add.reduce([stride * (size - 1) for size, stride in zip(sizes, strides, strict=True)])
     )
 
 
-def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int], simple: bool) -> Int64s:
+def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int], simple: bool) -> Floats:
     """Different tiles of chosen sizes; the first of a loop's pieces are whole, the others left over.
 
     A left-over piece with a whole one may coincide with a whole one with a left-over piece; that is taken off
@@ -197,21 +224,34 @@ def _count(inner: Sequence[Pieces], places: Sequence[int], strides: Sequence[int
     count = left[1] * n
     for rest, times in inner[1][1:]:
         # Starts coincide where both loops have moved by the same multiple of the least common one.
-        common = np.gcd(x * a, y * b)
-        same = np.minimum(m * common // (y * b), n * common // (x * a))
-        count = count - np.where((x - left[0]) * a == (y - rest) * b, left[1] * times * same, 0)
+        alike = np.flatnonzero(((x - left[0]) * a == (y - rest) * b) & (left[1] * times > 0))
+        first, second = x[alike] * a, y[alike] * b
+        common = np.gcd(first.astype(np.int64), second.astype(np.int64))
+        same = np.minimum(divided(m[alike] * common, second)[0], divided(n[alike] * common, first)[0])
+        count[alike] -= left[1][alike] * times[alike] * same
     return count
 
 
-def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool) -> Floats:
-    """One loop slides the window over each of its pieces."""
+def _slid(
+    sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], simple: bool, shared: Shared | None
+) -> Floats:
+    """One loop slides the window over each of its pieces.
+
+    Parameters
+    ----------
+    sizes, kinds, strides, shared : as for `fetched`
+    simple : whether the closed form counts what coincides
+    """
     # The sliding loop comes first; the formula below is written for that order.
     turn = sorted(range(len(kinds)), key=lambda i: ">" not in kinds[i])
     sizes, kinds, strides = [sizes[i] for i in turn], [kinds[i] for i in turn], [strides[i] for i in turn]
-    pieces, inside, flags = _split(sizes[0], kinds[0], kinds[0].index(">"))
+    pieces, inside, flags = _split(sizes[0], kinds[0], kinds[0].index(">"), shared)
     step, tiles, flags = inside[0], inside[1:], flags[1:]
     move = step * strides[0]
-    others = [_split(c, kind, _sides(kind, simple)) for c, kind in zip(sizes[1:], kinds[1:], strict=True)]
+    others = [
+        _split(chain, kind, _sides(kind, simple), shared)
+        for chain, kind in zip(sizes[1:], kinds[1:], strict=True)
+    ]
     total = np.zeros(len(step))
     for outer in combinations(*(choices for choices, _, _ in others)):
         many = np.multiply.reduce([number for _, number in outer])
@@ -220,9 +260,9 @@ def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], 
         for size, times in pieces:
             # A piece is swept in whole steps, of which the first fetches all and the others what is new, and
             # a smaller last one.
-            whole, rest = size // step, size % step
-            sweep = np.where(whole > 0, first + (whole - 1) * again, 0)
-            started, left = np.where(whole > 0, step, 0), np.where(rest > 0, 1, 0)
+            whole, rest = divided(size, step)
+            sweep = (whole > 0) * (first + (whole - 1) * again)
+            started, left = (whole > 0) * step, (rest > 0).astype(np.float64)
             # The last step's pieces know what the step before left in place.
             last = paired_cut(np.maximum(rest, 1), started, left, tiles, flags)
             inner = [[(now, number) for now, _, number in last], *second]
@@ -232,7 +272,7 @@ def _slid(sizes: Sequence[Chain], kinds: Sequence[str], strides: Sequence[int], 
                 extent = _extent(chosen, strides)
                 # A piece that was longer before reaches further, so less of the next one is new.
                 missing = np.where(before > 0, np.maximum(0, move - (before - now) * strides[0]), extent)
-                count = _count(inner, places, strides, simple).astype(np.float64)
+                count = _count(inner, places, strides, simple)
                 sweep = sweep + count * np.minimum(extent, missing)
             total += many * times * sweep
     return total

@@ -96,6 +96,10 @@ class BestFirst:
     def _is_begun(self) -> bool:
         return not self.empty and bool(self._below)
 
+    def dive(self) -> None:
+        """Look for a mapping, and open nothing."""
+        self._dive(self._refinement.root(self._given))
+
     def begin(self, on_bound: Callable[[float], None] = lambda _least: None, dive: bool = True) -> None:
         """Bound the whole, dive for a first incumbent if ``dive``, and open the first stage."""
         root = self._root(on_bound)

@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
+from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.large_problems import PERFECT
 from tilewright.solvers.mapping.layout import LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.tree import Tree
@@ -23,6 +28,7 @@ from tilewright.solvers.mapping.tree import Tree
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _AHEAD = 1  # turns more for the tree with the higher bound
+_SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
 
 class TwoOrders:
@@ -41,6 +47,7 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
+        _look_at_perfect_factors(search)
         self._orders = orders_of_decisions(search.problem)
         # Both read the same values, which are dropped once the last tree has its own.
         self._legal: LegalTables | None = LegalTables(
@@ -119,3 +126,18 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
+
+
+def _look_at_perfect_factors(search: LayerSearch) -> None:
+    """Have a first mapping and a bound where tables take longer: perfect factors have few rows."""
+    problem = search.problem
+    if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
+        return
+    search.raise_bound(least_key(problem), "compulsory traffic")
+    part = problem.with_perfect_factors()
+    if part.space.rows <= _SOON:
+        inner = PartSearch(search, part, search.limits, PERFECT)
+        with suppress(LimitReachedError):
+            tree = Tree(inner, Minimum(inner, PERFECT))
+            if not tree.empty:
+                tree.dive()

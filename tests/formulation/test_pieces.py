@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import pytest
 from effort import effort
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.expression.exact import evaluate
@@ -228,8 +228,22 @@ def _dmazerunner() -> Engine:
 def test_cuts_of_many_chains_at_once(chain: tuple[tuple[int, ...], tuple[bool, ...]]) -> None:
     """Arrays of chains are cut into as many pieces of the same sizes as each chain alone."""
     sizes, counted = chain
-    counts: dict[int, int] = {}
-    for size, many in piece_arrays.cut([np.array([size]) for size in sizes], counted):
-        if many[0]:
-            counts[int(size[0])] = counts.get(int(size[0]), 0) + int(many[0])
-    assert tuple(sorted(counts.items(), reverse=True)) == cut(sizes, counted)
+    columns = [np.array([float(size)]) for size in sizes]
+    shared: piece_arrays.Shared = {}
+    for kinds in (counted, tuple(not each for each in counted)):
+        for length in range(len(counted) + 1):
+            counts: dict[int, int] = {}
+            for size, many in piece_arrays.cut(columns[: length + 1], kinds[:length], shared):
+                if many[0]:
+                    counts[int(size[0])] = counts.get(int(size[0]), 0) + int(many[0])
+            assert tuple(sorted(counts.items(), reverse=True)) == cut(sizes[: length + 1], kinds[:length])
+
+
+@given(st.integers(1, 2**52 - 1), st.integers(1, 2**52 - 1))
+@example(2**52 - 1, 3)
+@example(3 * (2**50 // 3) - 1, 3)
+def test_floats_are_divided_as_integers(now: int, by: int) -> None:
+    """Quotients of integers below 2**52 are rounded down exactly, those just below a whole number too."""
+    for largest in (now, now // by * by, max(1, now // by * by - 1)):
+        whole, rest = piece_arrays.divided(np.array([float(largest)]), np.array([float(by)]))
+        assert (int(whole[0]), int(rest[0])) == divmod(largest, by)

@@ -99,7 +99,7 @@ def test_windows_of_many_nests_at_once(data: st.DataObject) -> None:
     sizes, kinds, strides = data.draw(cases())
     second = [data.draw(chain(own, 12))[0] for own in kinds]
     columns = [
-        [np.array(pair) for pair in zip(size, other, strict=True)]
+        [np.array(pair, dtype=np.float64) for pair in zip(size, other, strict=True)]
         for size, other in zip(sizes, second, strict=True)
     ]
     fetched = window_arrays.fetched(columns, kinds, strides)
@@ -128,5 +128,7 @@ def test_sums_of_progressions_are_counted_by_their_values(
         values += [number for pair in reversed(nested) for number in pair]
     assert windows.distinct(shape, tuple(values)) == len(sums)
     if values:
-        counts = window_arrays.distinct(shape, [np.array([value, value]) for value in values])
+        counts = window_arrays.distinct(
+            shape, [np.array([value, value], dtype=np.float64) for value in values]
+        )
         assert counts.tolist() == [len(sums)] * 2

@@ -9,7 +9,7 @@ from effort import effort
 from hypothesis import assume, given, settings
 from instances import Instance, instances
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
@@ -80,3 +80,23 @@ def test_dropped_values_change_nothing(objective: str, engine: str, monkeypatch:
         assert turns.run() is None
         ended.append((search.key, search.tally.nodes))
     assert ended[0] == ended[1]
+
+
+def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that strikes while tables of many rows are filled leaves a mapping and a bound."""
+    problem = layer_problem(gemm(m=95, n=97, k=96), load_engine("nvdla-256"), parse_objective("edp"))
+    monkeypatch.setattr(two_orders, "_SOON", problem.with_perfect_factors().space.rows)
+    assert problem.space.rows > two_orders._SOON
+    optimal = solve(problem, "branch")
+
+    def strike(*_: object) -> None:
+        raise LimitReachedError
+
+    monkeypatch.setattr(two_orders, "LegalTables", strike)
+    result = solve(problem, "branch")
+    assert result.status is Status.FEASIBLE
+    assert result.key is not None
+    assert optimal.key is not None
+    assert result.bound is not None
+    assert result.key >= optimal.key >= result.bound > 0
+    assert next(point.source for point in result.trace if point.key is not None) == "perfect factors"
