@@ -93,15 +93,18 @@ def aligned(
     sizes : per unit, where the choice begins
     equal : per unit, the sizes to choose from; fewer than two where there is no choice
     """
-    free = [unit for unit, those in enumerate(equal) if len(those) > 1]
     chosen = [_sides([size]) for size in sizes]
     picked = list(sizes)
-    beside: dict[int, list[_Meeting]] = {unit: [] for unit in free}
-    for meeting in _meetings(problem) if free else ():
-        for unit in {meeting.reader, meeting.maker} & beside.keys():
-            beside[unit].append(meeting)
+    beside: dict[int, list[_Meeting]] = {unit: [] for unit, those in enumerate(equal) if len(those) > 1}
+    for reader in range(len(sizes)) if beside else ():
+        meetings = list(_meetings(problem, reader))
+        if None in meetings:  # it may need more than a buffer has
+            beside.pop(reader, None)
+        for meeting in filter(None, meetings):
+            for unit in {reader, meeting.maker} & beside.keys():
+                beside[unit].append(meeting)
     for _ in range(SWEEPS):
-        for unit in free:
+        for unit in beside:
             candidates = _sides(equal[unit])
             reads: Floats = np.zeros(len(candidates))
             for meeting in beside[unit]:
@@ -125,18 +128,16 @@ def _sides(sizes: Sequence[AtomSize]) -> Int64s:
     return np.array([(size.outputs, size.rows, size.columns, size.inputs) for size in sizes], dtype=np.int64)
 
 
-def _meetings(problem: TiledProblem) -> Iterator[_Meeting]:
-    """Of all reads whose coordinates stay apart."""
-    for index, unit in enumerate(problem.units):
-        for read in unit.reads:
-            if read.producer is None:
-                continue
-            operator = read.layer.operator
-            origin = made_by(problem.units[read.producer], read.link, ((), (), (), ()))
-            key = read.operand, origin
-            along = _AXES.get(operator, key, partial(_axes, operator, *key))
-            if along is not None:
-                yield _Meeting(index, read.producer, operator, along, origin.sizes)
+def _meetings(problem: TiledProblem, index: int) -> Iterator[_Meeting | None]:
+    """Of all reads of a unit that another one makes; ``None`` where coordinates mix."""
+    for read in problem.units[index].reads:
+        if read.producer is None:
+            continue
+        operator = read.layer.operator
+        origin = made_by(problem.units[read.producer], read.link, ((), (), (), ()))
+        key = read.operand, origin
+        along = _AXES.get(operator, key, partial(_axes, operator, *key))
+        yield None if along is None else _Meeting(index, read.producer, operator, along, origin.sizes)
 
 
 def _axes(operator: Operator, operand: str, origin: Origin) -> tuple[OperandAxes, ...] | None:
