@@ -71,8 +71,8 @@ ATOMS, LAYOUTS, FURTHER = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8), _Part(0.1
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
 LAYING = 4.0
-"""Times as long as to the first plan of atoms it takes to the first one of layouts (2.9 to 5 on a busy machine;
-less where that first plan was the first of its process, too)."""
+"""Times as long as to the first plan of atoms it takes to the first one of layouts (2.9 to more than 5 on a
+busy machine)."""
 
 SCARCE = (0.4, 0.65)
 """Layouts come right after the first plan where they need between these parts of the time left: with less
