@@ -118,9 +118,17 @@ class Search(Generic[P, Answer, Evaluation]):
         return view
 
     def telling(self, on_legal: Callable[[Fraction, Answer], None]) -> Self:
-        """Another view of the same search, which tells of every legal answer that it is offered."""
+        """Another view of the same search, which tells of every legal answer that it is offered, as this view
+        goes on to do.
+        """
+        before = self._on_legal
+
+        def told(key: Fraction, answer: Answer) -> None:
+            before(key, answer)
+            on_legal(key, answer)
+
         view = copy.copy(self)
-        view._on_legal = on_legal
+        view._on_legal = told
         return view
 
     def resume(self, earlier: Result[Answer, Evaluation]) -> None:

@@ -140,8 +140,15 @@ def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Int
         only = axis.terms[0]
         low, high = ranges.get(only.dim, (0, bounds[only.dim]))
         return np.arange(only.stride * low, only.stride * (high - 1) + 1, only.stride, dtype=np.int64)
+    spans = [(term.stride, *ranges.get(term.dim, (0, bounds[term.dim]))) for term in axis.terms]
+    first, run = sum(stride * low for stride, low, _ in spans), 1
+    for stride, low, high in sorted(spans):
+        if stride > run or high <= low:  # a gap between the positions, or none of them
+            break
+        run += stride * (high - 1 - low)
+    else:
+        return np.arange(first, first + run, dtype=np.int64)
     positions = np.zeros(1, dtype=np.int64)
-    for term in axis.terms:
-        low, high = ranges.get(term.dim, (0, bounds[term.dim]))
-        positions = distinct(np.add.outer(positions, term.stride * np.arange(low, high, dtype=np.int64)))
+    for stride, low, high in spans:
+        positions = distinct(np.add.outer(positions, stride * np.arange(low, high, dtype=np.int64)))
     return positions

@@ -85,42 +85,42 @@ class Entries:
         return numbers[self.part]
 
 
-class _Rows:
-    """Entries as they are found."""
+def _entries(cuts: Borders, offsets: Sequence[int], reads: Sequence[int], positions: list[Int64s]) -> Entries:
+    """Entries of consuming tiles.
 
-    def __init__(self, cuts: Borders) -> None:
-        self._cuts = np.array(cuts, dtype=np.int64)
-        self._columns: tuple[list[Int64s], list[Int64s], list[Int64s], list[Int64s]] = ([], [], [], [])
-        self._parts: dict[Part, int] = {}
-
-    def met(self, positions: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """Tiles that hold these positions, how many each, and the numbers of those parts."""
-        if not len(positions):
-            return positions, positions, positions
-        tile = self._cuts.searchsorted(positions, side="right") - 1
-        begins = np.concatenate([[0], np.flatnonzero(tile[1:] != tile[:-1]) + 1])
-        tiles_met = tile[begins]
-        counts = np.append(begins[1:], len(positions)) - begins
-        whole = (counts == self._cuts[tiles_met + 1] - self._cuts[tiles_met]).tolist()
-        parts = [
-            WHOLE if all_of_it else (j, positions[a : a + count].tobytes())
+    Parameters
+    ----------
+    cuts : the producer's borders along the coordinate
+    offsets : of the consuming tiles
+    reads : per consuming tile, which of ``positions`` it reads
+    positions : distinct sets of them, each ascending
+    """
+    edges = np.array(cuts, dtype=np.int64)
+    lengths = np.array([len(these) for these in positions])
+    read = np.concatenate(positions)
+    of = np.repeat(np.arange(len(positions)), lengths)
+    tile = edges.searchsorted(read, side="right") - 1
+    # runs of positions of one set in one producing tile
+    begins = np.flatnonzero(np.diff(of * len(edges) + tile, prepend=-1))
+    tiles_met = tile[begins]
+    counts = np.diff(begins, append=len(read))
+    whole = counts == edges[tiles_met + 1] - edges[tiles_met]
+    numbers: dict[Part, int] = {}
+    part = np.array(
+        [
+            numbers.setdefault(WHOLE if all_of_it else (j, read[a : a + count].tobytes()), len(numbers))
             for j, a, count, all_of_it in zip(
-                tiles_met.tolist(), begins.tolist(), counts.tolist(), whole, strict=True
+                tiles_met.tolist(), begins.tolist(), counts.tolist(), whole.tolist(), strict=True
             )
-        ]
-        numbers = [self._parts.setdefault(part, len(self._parts)) for part in parts]
-        return tiles_met, counts, np.array(numbers, dtype=np.int64)
-
-    def add(self, offset: int, columns: tuple[Int64s, Int64s, Int64s]) -> None:
-        """One consuming tile meets these."""
-        self._columns[0].append(np.full(len(columns[0]), offset, dtype=np.int64))
-        for column, part in zip(self._columns[1:], columns, strict=True):
-            column.append(part)
-
-    def entries(self) -> Entries:
-        """All that were added."""
-        consumer, producer, count, part = (np.concatenate(column) for column in self._columns)
-        return Entries(consumer, producer, count, part, tuple(self._parts))
+        ],
+        dtype=np.int64,
+    )
+    runs = np.bincount(of[begins], minlength=len(positions))
+    first, taken = np.cumsum(runs) - runs, np.array(reads, dtype=np.int64)
+    met = runs[taken]
+    run = np.arange(met.sum()) + np.repeat(first[taken] - (np.cumsum(met) - met), met)
+    consumer = np.repeat(np.array(offsets, dtype=np.int64), met)
+    return Entries(consumer, tiles_met[run], counts[run], part[run], tuple(numbers))
 
 
 @dataclass(frozen=True)
@@ -230,8 +230,10 @@ def entries(
     tiles, strides : the consumer's borders per axis of its tiling, and what one tile adds to an atom's number
     cuts : the producer's borders along the coordinate
     """
-    rows = _Rows(cuts)
-    known: dict[tuple[tuple[str, Range], ...], tuple[Int64s, Int64s, Int64s]] = {}
+    known: dict[tuple[tuple[str, Range], ...], int] = {}
+    offsets: list[int] = []
+    reads: list[int] = []
+    positions: list[Int64s] = []
     names = {term.dim for axis in operand.axes for term in axis.terms}
     for combination in product(*(range(len(tiles[axis]) - 1) for axis in operand.depends)):
         ranges: dict[str, Range] = {}
@@ -241,9 +243,11 @@ def entries(
             offset += tile * strides[axis]
         key = tuple(sorted((name, span) for name, span in ranges.items() if name in names))
         if key not in known:
-            known[key] = rows.met(positions_read(operator, operand, size, dict(key)))
-        rows.add(offset, known[key])
-    return rows.entries()
+            known[key] = len(positions)
+            positions.append(positions_read(operator, operand, size, dict(key)))
+        offsets.append(offset)
+        reads.append(known[key])
+    return _entries(cuts, offsets, reads, positions)
 
 
 def positions_of_tile(operator: Operator, operand: OperandAxes, size: int, low: int, high: int) -> Int64s:
@@ -311,10 +315,8 @@ def flat_entries(operand: OperandAxes, parts: Borders, stride: int, cuts: Border
     stride : what one part adds to an atom's number
     cuts : the producer's borders in channels
     """
-    rows = _Rows(cuts)
-    for tile, (low, high) in enumerate(pairwise(parts)):
-        rows.add(tile * stride, rows.met(flat_positions(operand, low, high)))
-    return rows.entries()
+    positions = [flat_positions(operand, low, high) for low, high in pairwise(parts)]
+    return _entries(cuts, [tile * stride for tile in range(len(positions))], range(len(positions)), positions)
 
 
 def flat_positions(operand: OperandAxes, low: int, high: int) -> Int64s:
@@ -324,7 +326,5 @@ def flat_positions(operand: OperandAxes, low: int, high: int) -> Int64s:
 
 def sample_entries(samples: Borders, stride: int, cuts: Borders) -> Entries:
     """Which ranges of samples of a consumer meet which of a producer."""
-    rows = _Rows(cuts)
-    for tile, (low, high) in enumerate(pairwise(samples)):
-        rows.add(tile * stride, rows.met(np.arange(low, high, dtype=np.int64)))
-    return rows.entries()
+    positions = [np.arange(low, high, dtype=np.int64) for low, high in pairwise(samples)]
+    return _entries(cuts, [tile * stride for tile in range(len(positions))], range(len(positions)), positions)

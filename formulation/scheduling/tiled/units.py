@@ -73,11 +73,16 @@ def units_of(network: Network, *, fuse: bool = True) -> tuple[Unit, ...]:
     host: dict[str, str] = {}
     riders: dict[str, list[str]] = {layer.name: [] for layer in network.layers}
     position = {layer.name: i for i, layer in enumerate(network.layers)}
+    readers: dict[str | None, set[str]] = {}
+    for link in network.links:
+        readers.setdefault(link.producer, set()).add(link.consumer)
     for layer in network.layers if fuse else ():
         if layer.operator.kind != "elementwise":
             continue
         links = [link for link in network.reads(layer.name) if link.producer is not None]
-        tails = [link for link in links if _may_host(network, layer, link)]
+        tails = [
+            link for link in links if len(readers[link.producer]) == 1 and _may_host(network, layer, link)
+        ]
         if not tails:
             continue
         chosen = max(tails, key=lambda link: position[host.get(str(link.producer), str(link.producer))])
@@ -109,9 +114,9 @@ def units_of(network: Network, *, fuse: bool = True) -> tuple[Unit, ...]:
 
 
 def _may_host(network: Network, layer: Layer, link: Link) -> bool:
-    """Whether a layer may ride on the layer that makes this operand."""
+    """Whether a layer may ride on the layer that makes this operand, which nobody else reads."""
     producer = str(link.producer)
-    if network.graph.out_degree(producer) != 1 or producer in network.outputs:
+    if producer in network.outputs:
         return False
     same = shape_of(network.layer(producer).operator).sizes == shape_of(layer.operator).sizes
     return same and not link.moves and link.channel == 0

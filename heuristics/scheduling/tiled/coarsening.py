@@ -18,6 +18,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.aligning import aligned
 from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
 
 MOST_ATOMS = 150_000
@@ -95,6 +96,10 @@ def workable(
         wide |= {unit for unit in crowded if needs[unit] > FAR * limit}
         for unit in crowded:
             menu = balanced_menu(problem, problem.units[unit], counts[unit], room=cap.room, price=price)
+            plain = _plain(menu, chosen[unit])
+            if plain != chosen[unit]:
+                chosen[unit] = plain  # as good an estimate, and possibly not as short
+                continue
             fitting = smaller(menu, chosen[unit], limit / int(needs[unit]), unit in wide)
             if not len(fitting):
                 problem.dag(chosen)  # says what does not fit
@@ -165,8 +170,9 @@ def _cap(
 ) -> _Cap:
     """Sizes with the largest common number of atoms per layer that keeps the sum.
 
-    Where even the coarsest in their part of the buffer are more than can be planned once, atoms may fill it:
-    plans take longer then, as nothing arrives while an atom runs.
+    Of those that are equally good for a layer it takes one that lies well with the layers beside it.  Where
+    even the coarsest in their part of the buffer are more than can be planned once, atoms may fill it: plans
+    take longer then, as nothing arrives while an atom runs.
 
     Parameters
     ----------
@@ -196,11 +202,12 @@ def _cap(
             for count, menu in zip(given, menus, strict=True)
         )
         low, high = (middle, high) if total <= most else (low, middle)
-    capped = [
-        size if count <= low else menu.size(_best(menu.atoms, low // batch))
+    equal = [
+        [size] if count <= low else menu.equal(_best(menu.atoms, low // batch))
         for size, count, menu in zip(sizes, given, menus, strict=True)
     ]
-    return _Cap(capped, room, low // batch)
+    capped = aligned(problem, [those[0] for those in equal], equal)
+    return _Cap(list(capped), room, low // batch)
 
 
 def _fewest(menus: Sequence[SizeMenu], batch: int) -> int:
@@ -232,8 +239,20 @@ def _best(atoms: Int64s, most: float) -> int:
     return int(few[0]) if len(few) else int(atoms.argmin())
 
 
+def _plain(menu: SizeMenu, size: AtomSize) -> AtomSize:
+    """The first of the sizes that are as good as a size; itself where no menu has it."""
+    at = _place(menu, size)
+    return size if at is None else menu.equal(at)[0]
+
+
 def _estimate(menu: SizeMenu, size: AtomSize) -> float:
     """What an atom of a size is estimated to need; the largest estimate for a size that no menu has."""
+    at = _place(menu, size)
+    return float(menu.need.max() if at is None else menu.need[at])
+
+
+def _place(menu: SizeMenu, size: AtomSize) -> int | None:
+    """Where a menu has a size; ``None`` where it has not."""
     row = np.array([size.rows, size.columns, size.inputs, size.outputs])
     same = np.flatnonzero((menu.sizes == row).all(axis=1))
-    return float(menu.need[same[0]] if len(same) else menu.need.max())
+    return int(same[0]) if len(same) else None

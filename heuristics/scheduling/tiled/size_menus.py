@@ -61,6 +61,7 @@ class SizeMenu:
     fetch : of these, the bytes of operands that come from elsewhere
     weights : of these, the bytes of stored weights
     cycles : of one atom
+    rank : the same number for sizes that are equally good by themselves; 0 in a menu that is not ranked
     """
 
     sizes: Int64s
@@ -69,11 +70,16 @@ class SizeMenu:
     fetch: Int64s
     weights: Int64s
     cycles: Int64s
+    rank: Int64s
 
     def size(self, at: int) -> AtomSize:
         """One of the sizes."""
         rows, columns, inputs, outputs = (int(side) for side in self.sizes[at])
         return AtomSize(rows, columns, inputs, outputs)
+
+    def equal(self, at: int) -> list[AtomSize]:
+        """All sizes that are as good by themselves as one of them, the best first."""
+        return [self.size(int(other)) for other in np.flatnonzero(self.rank == self.rank[at])]
 
     def picked(self, which: npt.NDArray[np.generic]) -> SizeMenu:
         """Some of the sizes, by their numbers or by flags."""
@@ -84,6 +90,7 @@ class SizeMenu:
             self.fetch[which],
             self.weights[which],
             self.cycles[which],
+            self.rank[which],
         )
 
 
@@ -189,15 +196,19 @@ def balanced_menu(
 
     def ranked() -> SizeMenu:
         menu = fitting_menu(problem, unit, room)
-        estimates = _estimates(problem, unit, menu, engines, handover, price)
-        return menu.picked(np.lexsort((menu.atoms * menu.need, estimates)))
+        keys = menu.atoms, menu.atoms * menu.need, _estimates(problem, unit, menu, engines, handover, price)
+        # of equal ones that multiply, those with many channels: fewer groups of engines share their inputs
+        wide = -menu.sizes[:, 3] * unit.layer.operator.is_mac
+        order = np.lexsort((wide, *keys))
+        differs = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+        return replace(menu.picked(order), rank=np.cumsum(np.concatenate([[0], differs])))
 
     late = sum(read.late for read in unit.reads)
     kind = problem.machine, problem.batch, unit.layer.stored_weights, late
     return _RANKED.get(unit.layer.operator, (*kind, engines, room, handover, price), ranked)
 
 
-_RANKED: Memo[SizeMenu] = Memo(lambda menu: 9 * len(menu.atoms))
+_RANKED: Memo[SizeMenu] = Memo(lambda menu: 10 * len(menu.atoms))
 
 
 def _estimates(
@@ -362,7 +373,8 @@ def tile_menu(
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
         fetch = fetch + in_bytes(elements * tensor_bits(tensor, engine))
     boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
-    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, _cycles(engine, shapes))
+    cycles = _cycles(engine, shapes)
+    return SizeMenu(boxes, atoms, held + fetch, fetch, weights, cycles, np.zeros_like(atoms))
 
 
 def _cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:

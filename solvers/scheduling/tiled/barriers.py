@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from tilewright.formulation.scheduling.tiled.coordinates import PART, Range, loop_ranges, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import PART, Range, loop_ranges, shape_of, touched
 from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, positions_read
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
@@ -195,8 +195,9 @@ def _fewest(operator: Operator, operand: OperandAxes, size: int, has: tuple[bool
         and operand.covers(size)
         and all(len(axis.terms) == 1 for axis in operand.axes)
     )
-    places = itertools.product(*(range(bounds[axis]) for axis in cut))
-    for count, place in enumerate(places):
+    at_ends = _fewest_at_ends(operator, operand, size, cut, ranges)
+    ends = [sorted({0, bounds[axis] - 1}) if at_ends else range(bounds[axis]) for axis in cut]
+    for count, place in enumerate(itertools.product(*ends)):
         if count == MOST_POSITIONS:
             return 0
         here = dict(ranges)
@@ -206,3 +207,27 @@ def _fewest(operator: Operator, operand: OperandAxes, size: int, has: tuple[bool
         if fewest == 0 or alike:
             break
     return fewest
+
+
+def _fewest_at_ends(
+    operator: Operator, operand: OperandAxes, size: int, cut: list[int], ranges: dict[str, Range]
+) -> bool:
+    """Whether the first place or the last one along a coordinate reads as few positions as any.
+
+    A window that is no wider than the producer moves along it: all of it has entered before any of it leaves.
+
+    Parameters
+    ----------
+    operator, operand, size : as of `_fewest`
+    cut : axes of the tiling along which the window moves
+    ranges : of the loops of all other axes
+    """
+    shape = shape_of(operator)
+    if len(operand.axes) != 1 or len(cut) != 1 or any(shape.scattered):
+        return False
+    if cut[0] != PART and len(shape.loops[cut[0]]) != 1:
+        return False
+    window = touched(operand.axes[0], ranges | loop_ranges(operator, cut[0], 0, 1), operator.bounds)
+    first = operand.before + operand.first
+    low, high = max(operand.before, first), min(operand.before + operand.inner, first + size)
+    return bool(window[-1] - window[0] < high - low)

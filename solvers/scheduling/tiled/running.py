@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
@@ -23,11 +24,11 @@ from tilewright.solvers.scheduling.tiled.task_prices import priced
 GRACE = 0.8
 """Seconds that a search has to come back; all that it has found is in its state, so that none is lost."""
 
-FIRST_PLAN = 8
+CLOSER = 8
 """Where less time is left than so many times that of a quick bound, the closer one waits for the plans."""
 
 PER_LAYER = 0.015
-"""Where fewer seconds than these are left for every layer, a quick plan comes even before the bounds."""
+"""Where fewer seconds than these are left for every layer, a quick plan comes before those of the method."""
 
 ALL_SIZES = "all sizes"
 """What a trace names as the source of bounds over all sizes of atoms."""
@@ -71,8 +72,9 @@ def plan_run(
 ) -> TiledRun:
     """A search for a plan in a thread of its own, which signals and limits end.
 
-    The bound of the search holds over all sizes of atoms, whatever the method chooses.  Machine code that has
-    to be compiled first is compiled within the limits; a method that needs less of it gives a plan meanwhile.
+    The bound of the search holds over all sizes of atoms, whatever the method chooses, and follows the first
+    plan.  Machine code that has to be compiled first is compiled within the limits; a method that needs less
+    of it gives a plan meanwhile.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def plan_run(
         problem = state()
         goal = TiledGoal(priced(problem, limits))
         phase(f"{planner.name} on {len(goal.problem.units)} layers")
-        return TiledSearch(goal, limits, notify, exact=planner.exact)
+        return bounded.after_first_plan(TiledSearch(goal, limits, notify, exact=planner.exact))
 
     def before(search: TiledSearch) -> None:
         if not all(kernels.are_compiled for kernels in needed):
@@ -99,29 +101,17 @@ def plan_run(
         for kernels in compiled_in_turn(needed, lambda: search.done):
             if kernels is PLANS:
                 offer(search)
-                if not (limits.deterministic or all(other.are_compiled for other in needed)):
-                    METHODS.make(_QUICK).solve(search)
 
     def offer(search: TiledSearch) -> None:
-        layers = len(search.problem.problem.units)
-        if (
-            not limits.deterministic
-            and limits.remaining is not None
-            and limits.remaining < PER_LAYER * layers
-        ):
-            METHODS.make(_QUICK).solve(search)
-        clock = limits.clock()
-        closing.keys = least_keys(search.problem.problem)
-        for key in closing.keys:
-            search.raise_bound(key, ALL_SIZES)
-            took = limits.clock() - clock
-            if limits.remaining is not None and limits.remaining < FIRST_PLAN * took:
-                break  # a plan first; the bound that waits takes longer than this one
         if warm is not None and not isinstance(planner, FromPlan):
             search.confirm(warm, WARM_START, Origin.HEURISTIC)
+        left, layers = limits.remaining, len(search.problem.problem.units)
+        scarce = left is not None and left < PER_LAYER * layers
+        if not limits.deterministic and (scarce or not all(kernels.are_compiled for kernels in needed)):
+            METHODS.make(_QUICK).solve(search)
 
-    closing = _Closing(planner, warm)
-    return SearchRun(begin, closing, method, limits, reported, before, grace=GRACE)
+    bounded = _Bounded(planner, warm)
+    return SearchRun(begin, bounded, method, limits, reported, before, grace=GRACE)
 
 
 @runtime_checkable
@@ -132,8 +122,8 @@ class FromPlan(Protocol):
         """Search from a legal plan."""
 
 
-class _Closing:
-    """A method, from its plan where it takes it; then the bounds that had to wait.
+class _Bounded:
+    """A method, from its plan where it takes it, and the bounds over all sizes of atoms.
 
     Parameters
     ----------
@@ -143,13 +133,32 @@ class _Closing:
 
     def __init__(self, planner: TiledMethod, given: AtomicPlan | None) -> None:
         self.planner, self.given = planner, given
-        self.keys: Iterator[Fraction] = iter(())
         self.name, self.version, self.exact = planner.name, planner.version, planner.exact
+        self._keys: Iterator[Fraction] = iter(())
+        self._planned_once = threading.Lock()  # taken at the first plan, for good
+
+    def after_first_plan(self, search: TiledSearch) -> TiledSearch:
+        """A view of the search whose first plan is followed by the quick bound, and by the closer one unless
+        that would take much of the time.
+        """
+        self._keys = least_keys(search.problem.problem)
+
+        def bound(_key: Fraction, _answer: AtomicPlan) -> None:
+            if search.limits.stop.is_set() or not self._planned_once.acquire(blocking=False):
+                return
+            clock = search.limits.clock()
+            for key in self._keys:
+                search.raise_bound(key, ALL_SIZES)
+                left = search.limits.remaining
+                if left is not None and left < CLOSER * (search.limits.clock() - clock):
+                    break
+
+        return search.telling(bound)
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Search, and raise the bounds in what is left of the time."""
+        """Search, and raise the bounds that had to wait in what is left of the time."""
         outcome = self._planned(search)
-        while not search.done and (key := next(self.keys, None)) is not None:
+        while not search.done and (key := next(self._keys, None)) is not None:
             search.raise_bound(key, ALL_SIZES)
         return outcome
 

@@ -7,11 +7,13 @@ import random
 import pytest
 from tiled_plans import random_plan
 
-from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import COLUMN, ROW, loop_ranges, shape_of
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
+from tilewright.formulation.scheduling.tiled.overlap import operand_axes, positions_read
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled import barriers as barriers_module
 from tilewright.solvers.scheduling.tiled.barriers import barriers, channels_before
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d
@@ -198,3 +200,29 @@ def test_weights_of_late_layers_cannot_all_come_before_they_begin(seed: int) -> 
     dag = problem.dag(sizes)
     for _ in range(3):
         assert bounds.cycles <= problem.evaluate(dag, random_plan(rng, problem, dag)).cycles
+
+
+def test_a_window_that_moves_reads_fewest_at_an_end() -> None:
+    """Strides, dilations, paddings and crops at random, against all places of an atom."""
+    rng = random.Random(5)
+    told = 0
+    for _ in range(400):
+        taps, dilation = rng.randint(1, 4), rng.randint(1, 3)
+        side = rng.randint((taps - 1) * dilation + 1, 14)
+        operator = conv2d(
+            k=2, c=2, r=taps, s=taps, h=side, w=side, stride=rng.randint(1, 4), dilation=dilation,
+            pad=rng.randint(0, taps),
+        )  # fmt: skip
+        tensor = operator.inputs[0]
+        size = max(1, side + rng.choice([0, 0, -1, 2]))
+        axes_of = operand_axes(operator, tensor, (2, size, size), 0, centred=(False, True, True))
+        if axes_of is None:
+            continue
+        for axis in (ROW, COLUMN):
+            operand, count = axes_of[axis], shape_of(operator).sizes[axis]
+            ranges = [loop_ranges(operator, axis, at, at + 1) for at in range(count)]
+            every = min(len(positions_read(operator, operand, size, these)) for these in ranges)
+            nothing = (False, False, False, False)
+            assert barriers_module._fewest(operator, operand, size, nothing) == every
+            told += barriers_module._fewest_at_ends(operator, operand, size, [axis], {})
+    assert told > 200

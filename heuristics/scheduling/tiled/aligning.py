@@ -1,0 +1,149 @@
+"""Sizes of atoms whose tiles meet few of those that they read, and of those that read them.
+
+Menus hold sizes of equal estimate: an element-wise layer of 2,048 channels and 24,576 rows is as quick in
+strips of channels as in strips of rows.  The layers beside it decide: a reader of all channels meets every
+strip of the one, and few of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.coordinates import Range, loop_ranges, shape_of
+from tilewright.formulation.scheduling.tiled.memo import Memo
+from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, positions_read
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.reading import Origin, axes_along, made_by
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.workloads.mapping.operator import Operator
+
+SWEEPS = 2
+"""Times that all layers are gone through: the second time their readers have been chosen, too."""
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """How tiles of a reader lie over those of what it reads.
+
+    Parameters
+    ----------
+    reader, maker : their units
+    operator : that reads
+    along : per coordinate of the maker, how the operand lies along it
+    sizes : positions of the maker per coordinate
+    """
+
+    reader: int
+    maker: int
+    operator: Operator
+    along: tuple[OperandAxes, ...]
+    sizes: tuple[int, int, int]
+
+    def met(self, reader: Int64s, maker: Int64s) -> Floats:
+        """How many tiles of the maker one of the reader meets, in the mean.
+
+        A window of w positions meets ``w / t`` tiles of t where one is a multiple of the other, and
+        ``1 + (w - 1) / t`` otherwise.
+
+        Parameters
+        ----------
+        reader, maker : sizes along channels, rows, columns and the sum over inputs, shape (sizes, 4); of one
+            of them a single one
+        """
+        mean: Floats = np.ones(max(len(reader), len(maker)))
+        for axes, size, tiles in zip(self.along, self.sizes, maker.T[:3], strict=True):
+            theirs = np.minimum(tiles, size)
+            window = np.array([self._window(axes, size, row) for row in reader[:, axes.depends].tolist()])
+            nested = (window % theirs == 0) | ((theirs % window == 0) & (window < size))
+            mean = mean * np.where(nested, np.maximum(window / theirs, 1), 1 + (window - 1) / theirs)
+        return mean
+
+    def _window(self, axes: OperandAxes, size: int, tile: list[int]) -> int:
+        """Positions of the maker between the first and the last that a tile amid the reader reads."""
+        key = axes, size, *tile
+        return _WINDOWS.get(self.operator, key, partial(_window, self.operator, axes, size, tile))
+
+
+def _window(operator: Operator, axes: OperandAxes, size: int, tile: list[int]) -> int:
+    shape = shape_of(operator)
+    wholes = (*shape.sizes, shape.parts)
+    ranges: dict[str, Range] = {}
+    for axis, side in zip(axes.depends, tile, strict=True):
+        low = wholes[axis] // side // 2 * side
+        ranges |= loop_ranges(operator, axis, low, min(wholes[axis], low + side))
+    positions = positions_read(operator, axes, size, ranges)
+    return int(positions[-1] - positions[0]) + 1 if len(positions) else 1
+
+
+_WINDOWS: Memo[int] = Memo(lambda value: 1)
+
+
+def aligned(
+    problem: TiledProblem, sizes: Sequence[AtomSize], equal: Sequence[Sequence[AtomSize]]
+) -> tuple[AtomSize, ...]:
+    """Per unit one of some sizes that are equally good by themselves, so that atoms read few blocks.
+
+    Parameters
+    ----------
+    sizes : per unit, where the choice begins
+    equal : per unit, the sizes to choose from; fewer than two where there is no choice
+    """
+    chosen = [_sides([size]) for size in sizes]
+    picked = list(sizes)
+    beside: dict[int, list[_Meeting]] = {unit: [] for unit, those in enumerate(equal) if len(those) > 1}
+    for reader in range(len(sizes)) if beside else ():
+        meetings = list(_meetings(problem, reader))
+        if None in meetings:  # it may need more than a buffer has
+            beside.pop(reader, None)
+        for meeting in filter(None, meetings):
+            for unit in {reader, meeting.maker} & beside.keys():
+                beside[unit].append(meeting)
+    for _ in range(SWEEPS):
+        for unit in beside:
+            candidates = _sides(equal[unit])
+            reads: Floats = np.zeros(len(candidates))
+            for meeting in beside[unit]:
+                reader, maker = (
+                    candidates if at == unit else chosen[at] for at in (meeting.reader, meeting.maker)
+                )
+                reads = reads + _atoms(problem, meeting.reader, reader) * meeting.met(reader, maker)
+            best = int(reads.argmin())
+            picked[unit], chosen[unit] = equal[unit][best], candidates[best : best + 1]
+    return tuple(picked)
+
+
+def _atoms(problem: TiledProblem, unit: int, sides: Int64s) -> Int64s:
+    """Atoms of a sample."""
+    shape = shape_of(problem.units[unit].layer.operator)
+    atoms: Int64s = np.prod(-(-np.array((*shape.sizes, shape.parts)) // sides), axis=1)
+    return atoms
+
+
+def _sides(sizes: Sequence[AtomSize]) -> Int64s:
+    return np.array([(size.outputs, size.rows, size.columns, size.inputs) for size in sizes], dtype=np.int64)
+
+
+def _meetings(problem: TiledProblem, index: int) -> Iterator[_Meeting | None]:
+    """Of all reads of a unit that another one makes; ``None`` where coordinates mix."""
+    for read in problem.units[index].reads:
+        if read.producer is None:
+            continue
+        operator = read.layer.operator
+        origin = made_by(problem.units[read.producer], read.link, ((), (), (), ()))
+        key = read.operand, origin
+        along = _AXES.get(operator, key, partial(_axes, operator, *key))
+        yield None if along is None else _Meeting(index, read.producer, operator, along, origin.sizes)
+
+
+def _axes(operator: Operator, operand: str, origin: Origin) -> tuple[OperandAxes, ...] | None:
+    """How coordinates appear in an operand; ``None`` where they mix, or lie in one behind a flattening."""
+    found = axes_along(operator, operand, origin)
+    return None if found is None or found[1] else found[0]
+
+
+_AXES: Memo[tuple[OperandAxes, ...] | None] = Memo(lambda value: 1)
