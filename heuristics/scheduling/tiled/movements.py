@@ -1,9 +1,10 @@
 """The transfers and residencies of a given order as decisions, each of which can be changed by itself.
 
-Order and places say which engine needs which block in which steps: its *uses*.  A use either finds the copy that the
-use before it found, or a new one.  Decided is for each use whether a copy is loaded for it, over which steps and from
-where, and for each result when and by which port it is stored.  The rest follows: a copy stays until its last use, the
-last transfer that reads it, and its write-back; results are stored that leave the network or are loaded from DRAM.
+Order and places say which engine needs which block in which steps: its *uses*.  A use finds the copy that the
+use before it found, or a new one.  Decided is for each use whether a copy is loaded for it, over which steps
+and from where, and for each result when and by which port it is stored.  The rest follows: a copy stays until
+its last use, the last transfer that reads it, and its write-back; results are stored that leave the network
+or are loaded from DRAM.
 """
 
 from __future__ import annotations
@@ -18,14 +19,11 @@ from tilewright.formulation.scheduling.tiled import plan_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, parts_of
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
-from tilewright.foundation.arrays import Bools, Int32s, Int64s
+from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
-STORES = 0.15
-"""Part of the changes that are of stores."""
-
-TOGGLES = 0.3
-"""Part of the changes of a use that decide anew whether a copy is loaded for it, where one may stay."""
+STORES, TOGGLES, EXCHANGES = 0.1, 0.1, 0.2
+"""Parts of the changes that are of stores, of whether a copy stays between two uses, and of two loads."""
 
 NEAR = 2
 """Steps by which half of the changes of steps move a transfer, at most."""
@@ -43,8 +41,8 @@ class Uses:
     block, engine, step, last : of each use: what must be there, and in which steps
     made : per use, whether it is the task that makes the block
     low : per use, the first step in which a copy for it may be loaded
-    loadable : uses that a copy may be loaded for
-    places : per block, the engines that use it or the whole that it is part of, and the ports if DRAM may have it
+    again : uses whose block the same engine uses before
+    places : per block, the ports, and the engines that use it or the whole that it is part of
     spread : steps that a transfer may be spread over
     """
 
@@ -58,14 +56,9 @@ class Uses:
     last: Int64s
     made: Bools
     low: Int64s
-    loadable: list[int]
+    again: list[int]
     places: dict[int, list[int]]
     spread: int
-
-    def opens(self, use: int) -> bool:
-        """Whether nothing before a use could have left a copy for it."""
-        before = use - 1
-        return use == 0 or self.block[before] != self.block[use] or self.engine[before] != self.engine[use]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,7 +70,8 @@ class Movements:
     uses : that they serve
     loaded : per use, whether a copy is loaded for it
     source, first, last : per use, where that comes from and in which steps
-    port, stored_from, stored, stored_last : per task, where its result goes if it is stored, from where, and when
+    port, stored_from : per task, where its result goes if it is stored, and from where
+    stored, stored_last : per task, in which steps
     """
 
     uses: Uses
@@ -142,20 +136,43 @@ class Movements:
         )
         order = uses.order
         return Plan(
-            order.engine, order.first, order.last, transfers, make_residency(block, engine, start, end), uses.steps
+            order.engine,
+            order.first,
+            order.last,
+            transfers,
+            make_residency(block, engine, start, end),
+            uses.steps,
         )
 
     def neighbour(self, random: Random) -> Movements | None:
         """One decision changed at random; ``None`` where nothing changes."""
-        uses = self.uses
-        if not uses.loadable or random.random() < STORES:
+        uses, kind = self.uses, random.random()
+        if kind < STORES:
             return self._other_store(random)
-        use = random.choice(uses.loadable)
-        if not uses.opens(use) and (not self.loaded[use] or random.random() < TOGGLES):
+        if kind < STORES + TOGGLES and uses.again:
+            use = random.choice(uses.again)
             loaded = self.loaded.copy()
             loaded[use] = not loaded[use]
             return self._other_load(use, random, loaded) if loaded[use] else replace(self, loaded=loaded)
+        loads = np.flatnonzero(self.loaded)
+        if not len(loads):
+            return None
+        use = int(random.choice(loads))
+        if kind < STORES + TOGGLES + EXCHANGES:
+            return self._exchanged(use, int(random.choice(loads)))
         return self._other_load(use, random, self.loaded)
+
+    def _exchanged(self, one: int, other: int) -> Movements | None:
+        """Two loads, each in the steps of the other, as far as it may be there."""
+        first, last, uses = self.first.copy(), self.last.copy(), self.uses
+        for use, like in ((one, other), (other, one)):
+            last[use] = min(max(int(self.last[like]), int(uses.low[use])), int(uses.step[use]))
+            first[use] = min(max(int(self.first[like]), int(uses.low[use])), int(last[use]))
+        return (
+            None
+            if (last == self.last).all() and (first == self.first).all()
+            else replace(self, first=first, last=last)
+        )
 
     def _other_load(self, use: int, random: Random, loaded: Bools) -> Movements | None:
         """Other steps for the load of a use, another source, or both."""
@@ -213,8 +230,7 @@ def _changed(column: Int64s, at: int, value: int) -> Int64s:
 def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int) -> Movements | None:
     """What a plan decides, every transfer spread over at most so many of the last of its steps.
 
-    Copies that serve no task, and parts of results that are stored, are left out: what is read from these is stored
-    as a whole.
+    Copies that serve no task are left out; of results of which a part is stored, all is.
 
     Parameters
     ----------
@@ -228,7 +244,9 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         return None
     _ready, local, served, supplied, *_ = known
     reader = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
-    makings = plan_kernel.holdings(holds, np.arange(dag.tasks, dtype=np.int32), plan.engine, plan.first, plan.last)
+    makings = plan_kernel.holdings(
+        holds, np.arange(dag.tasks, dtype=np.int32), plan.engine, plan.first, plan.last
+    )
     copy = np.concatenate([makings, served]).astype(np.int64)
     task = np.concatenate([np.arange(dag.tasks), reader])
     block, engine = holds.block[copy].astype(np.int64), holds.engine[copy].astype(np.int64)
@@ -257,7 +275,7 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         last=last,
         made=made,
         low=low,
-        loadable=np.flatnonzero(~made).tolist(),
+        again=np.flatnonzero(same & ~made).tolist(),
         places=_places(dag, machine, block, engine),
         spread=spread,
     )

@@ -1,24 +1,24 @@
 """SoMa (Cai et al., HPCA 2025), SET's successor, as the method ``soma``: annealing in two stages.
 
-The first stage decides order of layers, groups that stay on chip, and how many tiles each group is cut into, while
-data are loaded by a fixed rule.  These are SET's trees of T cuts, so that SET's annealing is this stage here.  The
-second stage keeps order and places, and anneals the transfers: when each block is loaded and each result stored, from
-where, and how long each block stays (`Movements`).  With a plan to begin with, its order stands and the second stage
-is all there is.
+The first stage decides the order of layers, groups that stay on chip, and how many tiles each group is cut
+into, while data are loaded by a fixed rule.  These are SET's trees of T cuts, so that SET's annealing is this
+stage here.  The second stage keeps order and places, and anneals the transfers: when each block is loaded and
+each result stored, from where, and how long each block stays (`Movements`).  Where a plan to begin with is
+given its order stands, and the second stage is all there is.
 
-The paper's DRAM serves a list of transfers, each as long as it takes.  Plans here have steps, over which a transfer is
-spread evenly, so that the order of transfers is that of their steps.
+The paper's DRAM serves a list of transfers, each as long as it takes.  Plans here have steps, over which a
+transfer is spread evenly, so that the order of transfers is that of their steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -54,7 +54,7 @@ class TwoStages(PlanHeuristic):
         """Both stages."""
         AnnealedTrees().offer(search.within(search.limits.share(FIRST_STAGE)))
         if search.answer is not None:
-            self._second(search, search.answer)
+            self.anneal(search, search.answer)
 
     def solve_from(self, search: TiledSearch, given: AtomicPlan) -> Outcome:
         """The second stage alone, for order and places of a plan.
@@ -65,62 +65,21 @@ class TwoStages(PlanHeuristic):
         given : a legal plan
         """
         search.confirm(given, "warm start", Origin.HEURISTIC)
-        self._second(search, given)
+        self.anneal(search, given)
         return Outcome()
 
-    def _second(self, search: TiledSearch, given: AtomicPlan) -> None:
-        """Anneal the transfers of an order; better plans are offered on the way."""
-        problem, dag = search.problem.problem, given.dag
-
-        def value(movements: Movements) -> float | None:
-            """The objective's key; ``None`` for movements that are no legal plan."""
-            nonlocal plan
-            plan = movements.plan()
-            if plan is None:
-                return None
-            try:
-                judged = problem.evaluate(dag, plan)
-            except IllegalPlanError:
-                return None
-            return float(search.problem.key(judged.energy.total, judged.cycles))
-
-        def better(found: float) -> None:
-            if plan is not None and (search.key is None or found < float(search.key)):
-                search.offer(AtomicPlan(dag, plan), self.name, Origin.HEURISTIC)
-
-        plan: Plan | None = None
-        begun: tuple[float, Movements] | None = None
-        quick = (complete(dag, problem.machine, given.plan.engine, given.plan.first, ahead=a) for a in AHEAD)
-        for known in (given.plan, *(other for other in quick if (other.first == given.plan.first).all())):
-            movements = movements_of(dag, problem.machine, known, self.spread)
-            cost = None if movements is None else value(movements)
-            if movements is not None and cost is not None and (begun is None or cost < begun[0]):
-                begun = cost, movements
-                better(cost)
-        if begun is not None:
-            cooling = Cooling(self.heat, self.cooling)
-            self._annealed(search, begun, cooling, value, better)
-
-    def _annealed(
-        self,
-        search: TiledSearch,
-        begun: tuple[float, Movements],
-        cooling: Cooling,
-        value: Callable[[Movements], float | None],
-        better: Callable[[float], None],
-    ) -> None:
-        """Change one decision after the other, and keep what is better or, while it is hot, a little worse.
-
-        Parameters
-        ----------
-        search : says when to stop, and has the seed
-        begun : value and movements to begin with
-        cooling : temperatures and number of changes
-        value : of movements, ``None`` where they are not legal
-        better : called with each value below all before it, right after that was computed
-        """
-        limits, random = search.limits, Random(search.limits.seed)
-        (cost, now), least = begun, begun[0]
+    def anneal(self, search: TiledSearch, given: AtomicPlan) -> None:
+        """Anneal the transfers of a plan's order; better plans are offered on the way."""
+        machine, dag, plan = search.problem.problem.machine, given.dag, given.plan
+        quick = (complete(dag, machine, plan.engine, plan.first, ahead=ahead) for ahead in AHEAD)
+        known = [plan, *(other for other in quick if (other.first == plan.first).all())]
+        starts = (movements_of(dag, machine, other, self.spread) for other in known)
+        begun = [judged for start in starts if start and (judged := _judged(search, dag, start))]
+        if not begun:
+            return
+        here = least = min(begun, key=lambda judged: judged.value)
+        _offer(search, dag, here)
+        cooling, random, limits = Cooling(self.heat, self.cooling), Random(search.limits.seed), search.limits
         clock, left = limits.elapsed, limits.remaining
         for number in range(self.moves):
             if search.done:
@@ -128,11 +87,37 @@ class TwoStages(PlanHeuristic):
             passed = number / self.moves
             if left and not limits.deterministic:
                 passed = max(passed, min(1.0, (limits.elapsed - clock) / left))
-            made = now.neighbour(random)
-            found = None if made is None else value(made)
-            if made is None or found is None or not cooling.accepts(found, cost, passed, random):
-                continue
-            now, cost = made, found
-            if cost < least:
-                least = cost
-                better(cost)
+            made = here.movements.neighbour(random)
+            there = made and _judged(search, dag, made)
+            if there and cooling.accepts(there.value, here.value, passed, random):
+                here = there
+                if here.value < least.value:
+                    least = here
+                    _offer(search, dag, here)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Movements, the plan that they are, and its key."""
+
+    movements: Movements
+    plan: Plan
+    value: float
+
+
+def _judged(search: TiledSearch, dag: AtomicDag, movements: Movements) -> _Judged | None:
+    """What movements cost; ``None`` for those that are no legal plan."""
+    plan = movements.plan()
+    if plan is None:
+        return None
+    try:
+        found = search.problem.problem.evaluate(dag, plan)
+    except IllegalPlanError:
+        return None
+    return _Judged(movements, plan, float(search.problem.key(found.energy.total, found.cycles)))
+
+
+def _offer(search: TiledSearch, dag: AtomicDag, judged: _Judged) -> None:
+    """Offer a plan that is better than the best."""
+    if search.key is None or judged.value < float(search.key):
+        search.offer(AtomicPlan(dag, judged.plan), TwoStages.name, Origin.HEURISTIC)
