@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.hardware.scheduling.tiled.topology import topology
 
 STORES, TOGGLES, EXCHANGES = 0.1, 0.1, 0.2
 """Parts of the changes that are of stores, of whether a copy stays between two uses, and of two loads."""
@@ -106,9 +107,9 @@ class Movements:
 
         def holders(of: Int64s, at: Int64s, first: Int64s) -> Int64s:
             """Per entry the copy of a block on an engine that was there last before a step, or -1."""
-            found = np.searchsorted(copies, (of * engines + at) * span + first) - 1
-            there = np.maximum(found, 0)
-            return np.where((found >= 0) & (block[there] == of) & (engine[there] == at), found, -1)
+            before = np.searchsorted(copies, (of * engines + at) * span + first) - 1
+            copy = np.maximum(before, 0)
+            return np.where((before >= 0) & (block[copy] == of) & (engine[copy] == at), before, -1)
 
         loads = np.flatnonzero(self.loaded)
         inner = loads[self.source[loads] < engines]
@@ -134,15 +135,8 @@ class Movements:
             np.concatenate([self.first[loads], self.stored[stores]]),
             np.concatenate([self.last[loads], self.stored_last[stores]]),
         )
-        order = uses.order
-        return Plan(
-            order.engine,
-            order.first,
-            order.last,
-            transfers,
-            make_residency(block, engine, start, end),
-            uses.steps,
-        )
+        held, order = make_residency(block, engine, start, end), uses.order
+        return Plan(order.engine, order.first, order.last, transfers, held, uses.steps)
 
     def neighbour(self, random: Random) -> Movements | None:
         """One decision changed at random; ``None`` where nothing changes."""
@@ -157,22 +151,18 @@ class Movements:
         loads = np.flatnonzero(self.loaded)
         if not len(loads):
             return None
-        use = int(random.choice(loads))
-        if kind < STORES + TOGGLES + EXCHANGES:
-            return self._exchanged(use, int(random.choice(loads)))
+        use, other = int(random.choice(loads)), int(random.choice(loads))
+        if kind < STORES + TOGGLES + EXCHANGES and use != other:
+            return self._exchanged(use, other)
         return self._other_load(use, random, self.loaded)
 
-    def _exchanged(self, one: int, other: int) -> Movements | None:
+    def _exchanged(self, use: int, other: int) -> Movements:
         """Two loads, each in the steps of the other, as far as it may be there."""
         first, last, uses = self.first.copy(), self.last.copy(), self.uses
-        for use, like in ((one, other), (other, one)):
-            last[use] = min(max(int(self.last[like]), int(uses.low[use])), int(uses.step[use]))
-            first[use] = min(max(int(self.first[like]), int(uses.low[use])), int(last[use]))
-        return (
-            None
-            if (last == self.last).all() and (first == self.first).all()
-            else replace(self, first=first, last=last)
-        )
+        for load, like in ((use, other), (other, use)):
+            last[load] = min(max(int(self.last[like]), int(uses.low[load])), int(uses.step[load]))
+            first[load] = min(max(int(self.first[like]), int(uses.low[load])), int(last[load]))
+        return replace(self, first=first, last=last)
 
     def _other_load(self, use: int, random: Random, loaded: Bools) -> Movements | None:
         """Other steps for the load of a use, another source, or both."""
@@ -228,7 +218,7 @@ def _changed(column: Int64s, at: int, value: int) -> Int64s:
 
 
 def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int) -> Movements | None:
-    """What a plan decides, every transfer spread over at most so many of the last of its steps.
+    """What a plan decides, every transfer spread over at most so many of its last steps.
 
     Copies that serve no task are left out; of results of which a part is stored, all is.
 
@@ -237,7 +227,7 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
     plan : a legal one; ``None`` is the answer for any other
     spread : steps that a transfer may be spread over
     """
-    engines = machine.engines
+    engines, net = machine.engines, topology(machine)
     tasks, moves, holds = parts_of(dag, plan, engines)
     fault, known = legality.check(graph_of(dag), tasks, moves, holds, network_of(machine), plan.steps)
     if fault[0] != legality.OK:
@@ -251,9 +241,9 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
     task = np.concatenate([np.arange(dag.tasks), reader])
     block, engine = holds.block[copy].astype(np.int64), holds.engine[copy].astype(np.int64)
     step, last = plan.first[task].astype(np.int64), plan.last[task].astype(np.int64)
-    _, one = np.unique(np.stack([block, engine, step]), axis=1, return_index=True)
-    block, engine, step, last, copy = (column[one] for column in (block, engine, step, last, copy))
-    made = one < dag.tasks
+    _, distinct = np.unique(np.stack([block, engine, step]), axis=1, return_index=True)
+    block, engine, step, last, copy = (column[distinct] for column in (block, engine, step, last, copy))
+    made = distinct < dag.tasks
     by = np.full(len(holds.block), -1, dtype=np.int64)
     by[supplied[supplied >= 0]] = np.flatnonzero(supplied >= 0)
     fresh = np.concatenate([[True], copy[1:] != copy[:-1]])
@@ -282,7 +272,8 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
     moving = plan.transfers
     until = np.where(loaded, moving.last[transfer], step).astype(np.int64)
     begun = np.where(loaded, np.maximum(moving.first[transfer], until - spread + 1), step).astype(np.int64)
-    port = np.full(dag.tasks, engines, dtype=np.int64)
+    nearest = engines + net.hops.reshape(net.places, -1)[:engines, engines:].argmin(axis=1)
+    port = nearest[plan.engine]
     stored_from, stored = plan.engine.astype(np.int64), plan.last.astype(np.int64) + 1
     stored_last = stored.copy()
     for j in np.flatnonzero(moving.target >= engines):
@@ -290,7 +281,7 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         port[result], stored_from[result] = moving.target[j], moving.source[j]
         stored_last[result] = moving.last[j]
         stored[result] = max(int(moving.first[j]), int(moving.last[j]) - spread + 1)
-    source = np.where(loaded, moving.source[transfer], engines).astype(np.int64)
+    source = np.where(loaded, moving.source[transfer], nearest[engine]).astype(np.int64)
     return Movements(
         uses=uses,
         loaded=loaded,

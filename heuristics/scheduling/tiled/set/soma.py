@@ -111,10 +111,10 @@ def _judged(search: TiledSearch, dag: AtomicDag, movements: Movements) -> _Judge
     if plan is None:
         return None
     try:
-        found = search.problem.problem.evaluate(dag, plan)
+        evaluation = search.problem.problem.evaluate(dag, plan)
     except IllegalPlanError:
         return None
-    return _Judged(movements, plan, float(search.problem.key(found.energy.total, found.cycles)))
+    return _Judged(movements, plan, float(search.problem.key(evaluation.energy.total, evaluation.cycles)))
 
 
 def _offer(search: TiledSearch, dag: AtomicDag, judged: _Judged) -> None:
