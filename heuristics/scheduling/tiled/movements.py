@@ -151,9 +151,9 @@ class Movements:
         loads = np.flatnonzero(self.loaded)
         if not len(loads):
             return None
-        use, other = int(random.choice(loads)), int(random.choice(loads))
-        if kind < STORES + TOGGLES + EXCHANGES and use != other:
-            return self._exchanged(use, other)
+        use = int(random.choice(loads))
+        if kind < STORES + TOGGLES + EXCHANGES:
+            return self._exchanged(use, int(random.choice(loads)))
         return self._other_load(use, random, self.loaded)
 
     def _exchanged(self, use: int, other: int) -> Movements:
