@@ -25,7 +25,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.movements import Movements, movements_of
-from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
+from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.set.annealing import Cooling
 from tilewright.heuristics.scheduling.tiled.set.methods import AnnealedTrees
 
@@ -37,7 +37,7 @@ AHEAD = (1, 4)
 
 
 @dataclass(frozen=True)
-class TwoStages(PlanHeuristic):
+class TwoStages(Heuristic):
     """Order and groups by SET's annealing, then transfers and residencies of that order by annealing."""
 
     moves: int = option(1_000_000, "changes of transfers and residencies, at most", low=0, high=10**9)
@@ -50,11 +50,12 @@ class TwoStages(PlanHeuristic):
     on_trees: ClassVar = True
     """Whether the machine code of trees is needed in addition to that of plans."""
 
-    def offer(self, search: TiledSearch) -> None:
-        """Both stages."""
-        AnnealedTrees().offer(search.within(search.limits.share(FIRST_STAGE)))
+    def solve(self, search: TiledSearch) -> Outcome:
+        """Both stages; the message is that of the first."""
+        outcome = AnnealedTrees().solve(search.within(search.limits.share(FIRST_STAGE)))
         if search.answer is not None:
             self.anneal(search, search.answer)
+        return outcome
 
     def solve_from(self, search: TiledSearch, given: AtomicPlan) -> Outcome:
         """The second stage alone, for order and places of a plan.
@@ -70,9 +71,12 @@ class TwoStages(PlanHeuristic):
 
     def anneal(self, search: TiledSearch, given: AtomicPlan) -> None:
         """Anneal the transfers of a plan's order; better plans are offered on the way."""
-        machine, dag, plan = search.problem.problem.machine, given.dag, given.plan
-        quick = (complete(dag, machine, plan.engine, plan.first, ahead=ahead) for ahead in AHEAD)
-        known = [plan, *(other for other in quick if (other.first == plan.first).all())]
+        machine, dag, plan, known = search.problem.problem.machine, given.dag, given.plan, [given.plan]
+        with quiet_end(search):
+            for ahead in AHEAD:
+                other = complete(dag, machine, plan.engine, plan.first, ahead=ahead, limits=search.limits)
+                if (other.first == plan.first).all():
+                    known.append(other)
         starts = (movements_of(dag, machine, other, self.spread) for other in known)
         begun = [judged for start in starts if start and (judged := _judged(search, dag, start))]
         if not begun:
