@@ -19,8 +19,8 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.options import option
-from tilewright.heuristics.scheduling.tiled.set.soma import TwoStages
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact.climbing import annealed
 from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms
 from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
@@ -29,9 +29,6 @@ from tilewright.solvers.scheduling.tiled.exact.variables import Given
 
 ANNEALED = 0.5
 """Part of the time in which annealing may look for a plan to begin with."""
-
-CHANGES = 2
-"""Changes that this annealing makes per pair of transfers."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -147,7 +144,6 @@ class Transfers:
         search.offer(given, "warm start", Origin.HEURISTIC)
         quick = as_round_plan(dag, plan, problem.machine.engines)
         search.offer(AtomicPlan(dag, quick), "heuristics", Origin.HEURISTIC)
-        annealing = TwoStages(moves=CHANGES * len(plan.transfers) ** 2, spread=1)
-        annealing.anneal(search.within(search.limits.share(ANNEALED)), given)
+        annealed(search, given, ANNEALED)
         outcome = TransferProof(search, space).run()
         return replace(outcome, message=outcome.message + out_of_space(search))
