@@ -28,13 +28,15 @@ hop_energy: 4.88
 
 
 def test_presets_have_the_published_figures() -> None:
-    """Section V-A of Atomic Dataflow and section 5.1.1 of SET."""
+    """Section V-A of Atomic Dataflow, section 5.1.1 of SET, and the cases of SoMa's program."""
     assert list_tiled_machines() == [
         "atomic-2x2",
         "atomic-8x8",
         "kapla-16x16",
         "set-cloud-12x12",
         "set-edge-4x4",
+        "soma-cloud",
+        "soma-edge",
     ]
     atomic = load_tiled_machine("atomic-8x8")
     assert (atomic.engines, atomic.macs_per_cycle, atomic.on_chip_bytes) == (64, 16384, 8 * 2**20)
@@ -42,6 +44,12 @@ def test_presets_have_the_published_figures() -> None:
     edge = load_tiled_machine("set-edge-4x4")
     assert (edge.engine.macs_per_cycle, edge.dram_rate, len(edge.dram_ports)) == (1024, 16, 8)
     assert load_tiled_machine("kapla-16x16").macs_per_cycle == 16384
+    for name, macs, megabytes, rate in (("soma-edge", 8192, 8, 16), ("soma-cloud", 65536, 32, 128)):
+        soma = load_tiled_machine(name)
+        assert (soma.macs_per_cycle, soma.on_chip_bytes, soma.dram_rate) == (macs, megabytes * 2**20, rate)
+        scale = 8 * 0.6 * 1.1 ** (megabytes / 2)  # pJ per byte of 1 pJ per bit of a small buffer
+        assert soma.engine.buffer_read_energy == pytest.approx(0.217125 * scale, rel=1e-4)
+        assert soma.engine.buffer_write_energy == pytest.approx(0.234025 * scale, rel=1e-4)
 
 
 def test_parameters_change_what_they_name() -> None:

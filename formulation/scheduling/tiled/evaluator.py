@@ -126,9 +126,10 @@ def graph_of(dag: AtomicDag) -> plan_kernel.Graph:
     )
 
 
-def _parts(
+def parts_of(
     dag: AtomicDag, plan: Plan, engines: int
 ) -> tuple[plan_kernel.Tasks, plan_kernel.Moves, plan_kernel.Holds]:
+    """A plan as the kernels read it."""
     moving, held = plan.transfers, plan.residency
     starts = _starts(held.block, dag.blocks)
     return (
@@ -155,7 +156,7 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     """
     net, graph = network_of(machine), graph_of(dag)
     _check_numbers(dag, plan)
-    tasks, moves, holds = _parts(dag, plan, net.engines)
+    tasks, moves, holds = parts_of(dag, plan, net.engines)
     fault, known = legality.check(graph, tasks, moves, holds, net, plan.steps)
     if fault[0] != legality.OK:
         raise IllegalPlanError(_explain(fault, dag, machine, topology(machine), plan))

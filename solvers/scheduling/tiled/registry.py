@@ -97,6 +97,12 @@ METHODS: Registry[TiledMethod] = Registry(
             "Resource allocation trees by annealing with six operators",
             "SET (Cai et al.), section 4.2",
         ),
+        "soma": Entry(
+            f"{_ROOM}.set.soma",
+            "TwoStages",
+            "Order and groups by SET's annealing, then transfers and residencies by annealing",
+            "SoMa (Cai et al.)",
+        ),
         "set-ls": Entry(
             "tilewright.solvers.scheduling.tiled.set.methods",
             "LayerSequentialTrees",

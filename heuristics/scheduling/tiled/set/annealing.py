@@ -35,6 +35,18 @@ class Cooling:
     speed: float = 8.0
     steps: int = 100
 
+    def accepts(self, value: float, cost: float, passed: float, random: Random) -> bool:
+        """Whether an annealing goes on from what costs ``value`` instead of ``cost``.
+
+        Parameters
+        ----------
+        value, cost : of the change, and before it
+        passed : part of the annealing that has passed
+        random : the only source of chance
+        """
+        heat = self.start * (1 - passed) / (1 + self.speed * passed)
+        return value <= cost or (heat > 0 and random.random() < exp((cost - value) / (cost * heat)))
+
 
 def first_tree(form: ClosedForm) -> tuple[Node, float] | None:
     """All leaves under a root T cut, in the least number of groups that fits; with its value."""
@@ -103,8 +115,7 @@ def anneal(
         value = objective(form, made)
         if value is None:
             continue
-        heat = cooling.start * (1 - passed) / (1 + cooling.speed * passed)
-        if value <= cost or (heat > 0 and random.random() < exp((cost - value) / (cost * heat))):
+        if cooling.accepts(value, cost, passed, random):
             now, cost = made, value
             if value < best[1]:
                 best = made, value

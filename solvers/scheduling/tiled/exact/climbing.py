@@ -1,4 +1,4 @@
-"""Better round plans of few atoms by hill climbing: order and places change, then routing and smoothing.
+"""Better round plans of few atoms: order and places change, then routing and smoothing; or transfers alone.
 
 A trial takes milliseconds on atoms few enough to be proven, and a better plan to begin with leaves fewer and
 shorter rounds to the statements.
@@ -15,13 +15,18 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.set.soma import TwoStages
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 LATE = 30
 """Trials ago."""
+
+CHANGES = 2
+"""Changes that an annealing makes per pair of transfers."""
 
 
 def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 0) -> Plan:
@@ -101,6 +106,19 @@ def climb(
         if judged is not None and judged <= max(here, kept[turn % LATE]):
             engine, step, here = move[0], _even(move[1]), judged
         kept[turn % LATE] = here
+
+
+def annealed(search: TiledSearch, given: AtomicPlan, share: float) -> None:
+    """Offer round plans of a plan's order and places, with annealed transfers and residencies.
+
+    Parameters
+    ----------
+    search : takes the plans
+    given : a legal plan
+    share : part of the time left that this may take
+    """
+    changes = CHANGES * len(given.plan.transfers) ** 2
+    TwoStages(moves=changes, spread=1).anneal(search.within(search.limits.share(share)), given)
 
 
 def _even(step: Int32s) -> Int32s:

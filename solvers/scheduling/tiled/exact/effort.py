@@ -15,6 +15,9 @@ CLIMB_FROM = 12
 CLIMB_TRIALS = 60
 """Trials per atom."""
 
+ANNEAL_SHARE = 0.2
+"""Part of the time left after it that annealing the transfers of the best plan may take."""
+
 SEQUENCE_SHARE = 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them."""
 

@@ -3,7 +3,7 @@
 1. Shortest sequences of rounds (`sequences`) give a bound, and how many atoms of which kind a round runs.
 2. A relaxation without places (`OrderModel`) gives orders close to the bound, and a better bound.
 3. Places, movements and residency of an order (`plan_statement` with every round fixed) give a plan.
-4. Climbing, and windows of rounds that are opened, improve the best plan.
+4. Climbing, annealed transfers, and windows of rounds that are opened, improve the best plan.
 5. The whole statement closes what is left, within the time limit.
 """
 
@@ -24,7 +24,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact import effort
-from tilewright.solvers.scheduling.tiled.exact.climbing import climb
+from tilewright.solvers.scheduling.tiled.exact.climbing import annealed, climb
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
 from tilewright.solvers.scheduling.tiled.exact.incumbent import placed_plans
@@ -148,6 +148,7 @@ class RoundProof:
             random.Random(search.limits.seed),
             effort.CLIMB_TRIALS * instance.tasks,
         )
+        annealed(search, search.answer, effort.ANNEAL_SHARE)
 
     def sequenced(self) -> Order | None:
         """Bounds of sequences of rounds, in finer and finer detail, and the best order that follows one."""

@@ -2,7 +2,8 @@
 
 SoMa (the successor of SET) anneals the order of transfers and how long each block stays, for a given order of
 computation.  Here both are decided by CP-SAT, with the bound of compute, links and DRAM: the statement of
-round plans (`statement`) with every atom on its engine and in its step.
+round plans (`statement`) with every atom on its engine and in its step.  It begins with what such annealing
+finds.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from importlib.metadata import version
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.plan import Plan
-from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.options import option
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
+from tilewright.solvers.scheduling.tiled.exact.climbing import annealed
 from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms
 from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.variables import Given
 
-AHEAD = (1, 4)
-"""Steps by which data may come early, of the quick plans to begin with."""
+ANNEALED = 0.5
+"""Part of the time in which annealing may look for a plan to begin with."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -141,11 +142,8 @@ class Transfers:
         space = GivenOrder.of(RoundSpace(problem, dag), plan)
         search.problem = space
         search.offer(given, "warm start", Origin.HEURISTIC)
-        for known in (
-            plan,
-            *(complete(dag, problem.machine, plan.engine, plan.first, ahead=a) for a in AHEAD),
-        ):
-            quick = as_round_plan(dag, known, problem.machine.engines)
-            search.offer(AtomicPlan(dag, quick), "heuristics", Origin.HEURISTIC)
+        quick = as_round_plan(dag, plan, problem.machine.engines)
+        search.offer(AtomicPlan(dag, quick), "heuristics", Origin.HEURISTIC)
+        annealed(search, given, ANNEALED)
         outcome = TransferProof(search, space).run()
         return replace(outcome, message=outcome.message + out_of_space(search))

@@ -1,0 +1,306 @@
+"""The transfers and residencies of a given order as decisions, each of which can be changed by itself.
+
+Order and places say which engine needs which block in which steps: its *uses*.  A use finds the copy that the
+use before it found, or a new one.  Decided is for each use whether a copy is loaded for it, over which steps
+and from where, and for each result when and by which port it is stored.  The rest follows: a copy stays until
+its last use, the last transfer that reads it, and its write-back; results are stored that leave the network
+or are loaded from DRAM.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled import legality_kernel as legality
+from tilewright.formulation.scheduling.tiled import plan_kernel
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, parts_of
+from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
+from tilewright.foundation.arrays import Bools, Int64s
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.hardware.scheduling.tiled.topology import topology
+
+STORES, TOGGLES, EXCHANGES = 0.1, 0.1, 0.2
+"""Parts of the changes that are of stores, of whether a copy stays between two uses, and of two loads."""
+
+NEAR = 2
+"""Steps by which half of the changes of steps move a transfer, at most."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Uses:
+    """What an order needs where and when, by block, engine and step.
+
+    Parameters
+    ----------
+    dag, machine : the atoms, and where they run
+    order : a plan of which engines and steps of tasks count
+    steps : of the plans; one at least follows the last task
+    block, engine, step, last : of each use: what must be there, and in which steps
+    made : per use, whether it is the task that makes the block
+    low : per use, the first step in which a copy for it may be loaded
+    again : uses whose block the same engine uses before
+    places : per block, the ports, and the engines that use it or the whole that it is part of
+    spread : steps that a transfer may be spread over
+    """
+
+    dag: AtomicDag
+    machine: TiledMachine
+    order: Plan
+    steps: int
+    block: Int64s
+    engine: Int64s
+    step: Int64s
+    last: Int64s
+    made: Bools
+    low: Int64s
+    again: list[int]
+    places: dict[int, list[int]]
+    spread: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Movements:
+    """Decisions about the transfers of an order.
+
+    Parameters
+    ----------
+    uses : that they serve
+    loaded : per use, whether a copy is loaded for it
+    source, first, last : per use, where that comes from and in which steps
+    port, stored_from : per task, where its result goes if it is stored, and from where
+    stored, stored_last : per task, in which steps
+    """
+
+    uses: Uses
+    loaded: Bools
+    source: Int64s
+    first: Int64s
+    last: Int64s
+    port: Int64s
+    stored_from: Int64s
+    stored: Int64s
+    stored_last: Int64s
+
+    def kept(self) -> Int64s:
+        """Tasks whose results are stored: outputs, and what is loaded from DRAM."""
+        dag = self.uses.dag
+        outside = self.uses.block[self.loaded & (self.source >= self.uses.machine.engines)]
+        needed = dag.is_output.copy()
+        parent = dag.block_parent[outside]
+        needed[parent[parent >= 0]] = True
+        return np.flatnonzero(needed)
+
+    def plan(self) -> Plan | None:
+        """The plan of these decisions, legal or not; ``None`` where a source never had what it sends."""
+        uses, dag, engines = self.uses, self.uses.dag, self.uses.machine.engines
+        opens = np.flatnonzero(self.loaded | uses.made)
+        block, engine = uses.block[opens], uses.engine[opens]
+        start = np.where(uses.made[opens], uses.step[opens], self.first[opens])
+        ready = np.where(uses.made[opens], uses.last[opens], self.last[opens])
+        end = uses.last[np.append(opens[1:], len(uses.block)) - 1]
+        span = uses.steps + 1
+        copies = (block * engines + engine) * span + ready
+
+        def holders(of: Int64s, at: Int64s, first: Int64s) -> Int64s:
+            """Per entry the copy of a block on an engine that was there last before a step, or -1."""
+            before = np.searchsorted(copies, (of * engines + at) * span + first) - 1
+            copy = np.maximum(before, 0)
+            return np.where((before >= 0) & (block[copy] == of) & (engine[copy] == at), before, -1)
+
+        loads = np.flatnonzero(self.loaded)
+        inner = loads[self.source[loads] < engines]
+        stores = self.kept()
+        sent = np.concatenate([uses.block[inner], stores])
+        at = np.concatenate([self.source[inner], self.stored_from[stores]])
+        begin = np.concatenate([self.first[inner], self.stored[stores]])
+        until = np.concatenate([self.last[inner], self.stored_last[stores]])
+        own = holders(sent, at, begin)
+        parent = dag.block_parent[sent]
+        whole = np.where(parent >= 0, holders(np.maximum(parent, 0).astype(np.int64), at, begin), -1)
+        holder = np.where((own >= 0) & ((end[own] >= until) | (whole < 0)), own, whole)
+        if (holder < 0).any():
+            return None
+        np.maximum.at(end, holder, until)
+        size = dag.block_bytes
+        transfers = make_transfers(
+            engines,
+            np.concatenate([uses.block[loads], stores]),
+            np.concatenate([self.source[loads], self.stored_from[stores]]),
+            np.concatenate([uses.engine[loads], self.port[stores]]),
+            np.concatenate([size[uses.block[loads]], size[stores]]),
+            np.concatenate([self.first[loads], self.stored[stores]]),
+            np.concatenate([self.last[loads], self.stored_last[stores]]),
+        )
+        held, order = make_residency(block, engine, start, end), uses.order
+        return Plan(order.engine, order.first, order.last, transfers, held, uses.steps)
+
+    def neighbour(self, random: Random) -> Movements | None:
+        """One decision changed at random; ``None`` where nothing changes."""
+        uses, kind = self.uses, random.random()
+        if kind < STORES:
+            return self._other_store(random)
+        if kind < STORES + TOGGLES and uses.again:
+            use = random.choice(uses.again)
+            loaded = self.loaded.copy()
+            loaded[use] = not loaded[use]
+            return self._other_load(use, random, loaded) if loaded[use] else replace(self, loaded=loaded)
+        loads = np.flatnonzero(self.loaded)
+        if not len(loads):
+            return None
+        use = int(random.choice(loads))
+        if kind < STORES + TOGGLES + EXCHANGES:
+            return self._exchanged(use, int(random.choice(loads)))
+        return self._other_load(use, random, self.loaded)
+
+    def _exchanged(self, use: int, other: int) -> Movements:
+        """Two loads, each in the steps of the other, as far as it may be there."""
+        first, last, uses = self.first.copy(), self.last.copy(), self.uses
+        for load, like in ((use, other), (other, use)):
+            last[load] = min(max(int(self.last[like]), int(uses.low[load])), int(uses.step[load]))
+            first[load] = min(max(int(self.first[like]), int(uses.low[load])), int(last[load]))
+        return replace(self, first=first, last=last)
+
+    def _other_load(self, use: int, random: Random, loaded: Bools) -> Movements | None:
+        """Other steps for the load of a use, another source, or both."""
+        uses, kind = self.uses, random.randrange(4)
+        places = uses.places[int(uses.block[use])]
+        source, first, last = self.source, self.first, self.last
+        if kind == 0 and len(places) > 1:
+            source = _changed(source, use, random.choice(places))
+        if kind or source is self.source:
+            window = self._window(int(uses.low[use]), int(uses.step[use]), int(last[use]), random)
+            if window is None:
+                return None
+            first, last = _changed(first, use, window[0]), _changed(last, use, window[1])
+        return replace(self, loaded=loaded, source=source, first=first, last=last)
+
+    def _other_store(self, random: Random) -> Movements | None:
+        """Other steps for a write-back, or another port."""
+        stores, uses = self.kept(), self.uses
+        if not len(stores):
+            return None
+        task = int(stores[random.randrange(len(stores))])
+        low, high = int(uses.order.last[task]) + 1, uses.steps - 1
+        window = self._window(low, high, int(self.stored_last[task]), random)
+        if window is None:
+            return None
+        port, engines = self.port, uses.machine.engines
+        if len(uses.machine.dram_ports) > 1 and random.random() < 0.5:
+            port = _changed(port, task, engines + random.randrange(len(uses.machine.dram_ports)))
+        stored, stored_last = (
+            _changed(column, task, step)
+            for column, step in zip((self.stored, self.stored_last), window, strict=True)
+        )
+        return replace(self, port=port, stored=stored, stored_last=stored_last)
+
+    def _window(self, low: int, high: int, now: int, random: Random) -> tuple[int, int] | None:
+        """First and last step of a transfer, near its last step now or anywhere it may be."""
+        if low > high:
+            return None
+        if random.random() < 0.5:
+            last = min(max(now + random.randint(-NEAR, NEAR), low), high)
+        else:
+            last = random.randint(low, high)
+        widths = self.uses.spread.bit_length()
+        width = min(1 << random.randrange(widths), self.uses.spread)
+        return max(low, last - width + 1), last
+
+
+def _changed(column: Int64s, at: int, value: int) -> Int64s:
+    """The same with one other entry."""
+    copy = column.copy()
+    copy[at] = value
+    return copy
+
+
+def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int) -> Movements | None:
+    """What a plan decides, every transfer spread over at most so many of its last steps.
+
+    Copies that serve no task are left out; of results of which a part is stored, all is.
+
+    Parameters
+    ----------
+    plan : a legal one; ``None`` is the answer for any other
+    spread : steps that a transfer may be spread over
+    """
+    engines, net = machine.engines, topology(machine)
+    tasks, moves, holds = parts_of(dag, plan, engines)
+    fault, known = legality.check(graph_of(dag), tasks, moves, holds, network_of(machine), plan.steps)
+    if fault[0] != legality.OK:
+        return None
+    _ready, local, served, supplied, *_ = known
+    reader = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts))
+    makings = plan_kernel.holdings(
+        holds, np.arange(dag.tasks, dtype=np.int32), plan.engine, plan.first, plan.last
+    )
+    copy = np.concatenate([makings, served]).astype(np.int64)
+    task = np.concatenate([np.arange(dag.tasks), reader])
+    block, engine = holds.block[copy].astype(np.int64), holds.engine[copy].astype(np.int64)
+    step, last = plan.first[task].astype(np.int64), plan.last[task].astype(np.int64)
+    _, distinct = np.unique(np.stack([block, engine, step]), axis=1, return_index=True)
+    block, engine, step, last, copy = (column[distinct] for column in (block, engine, step, last, copy))
+    made = distinct < dag.tasks
+    by = np.full(len(holds.block), -1, dtype=np.int64)
+    by[supplied[supplied >= 0]] = np.flatnonzero(supplied >= 0)
+    fresh = np.concatenate([[True], copy[1:] != copy[:-1]])
+    loaded = fresh & ~local[copy]
+    transfer = np.maximum(by[copy], 0)
+    same = ~np.concatenate([[True], (block[1:] != block[:-1]) | (engine[1:] != engine[:-1])])
+    low = np.where(same, np.concatenate([[0], last[:-1] + 1]), 0)
+    parent = dag.block_parent[block]
+    low = np.maximum(low, np.where(parent >= 0, plan.last[np.maximum(parent, 0)] + 1, 0))
+    steps = max(plan.steps, int(plan.last.max()) + 2)
+    uses = Uses(
+        dag=dag,
+        machine=machine,
+        order=plan,
+        steps=steps,
+        block=block,
+        engine=engine,
+        step=step,
+        last=last,
+        made=made,
+        low=low,
+        again=np.flatnonzero(same & ~made).tolist(),
+        places=_places(dag, machine, block, engine),
+        spread=spread,
+    )
+    moving = plan.transfers
+    until = np.where(loaded, moving.last[transfer], step).astype(np.int64)
+    begun = np.where(loaded, np.maximum(moving.first[transfer], until - spread + 1), step).astype(np.int64)
+    nearest = engines + net.hops.reshape(net.places, -1)[:engines, engines:].argmin(axis=1)
+    port = nearest[plan.engine]
+    stored_from, stored = plan.engine.astype(np.int64), plan.last.astype(np.int64) + 1
+    stored_last = stored.copy()
+    for j in np.flatnonzero(moving.target >= engines):
+        result = dag.block_parent[moving.block[j]]
+        port[result], stored_from[result] = moving.target[j], moving.source[j]
+        stored_last[result] = moving.last[j]
+        stored[result] = max(int(moving.first[j]), int(moving.last[j]) - spread + 1)
+    source = np.where(loaded, moving.source[transfer], nearest[engine]).astype(np.int64)
+    return Movements(
+        uses=uses,
+        loaded=loaded,
+        source=source,
+        first=begun,
+        last=until,
+        port=port,
+        stored_from=stored_from,
+        stored=stored,
+        stored_last=stored_last,
+    )
+
+
+def _places(dag: AtomicDag, machine: TiledMachine, block: Int64s, engine: Int64s) -> dict[int, list[int]]:
+    """Per block that is used, places that may have it: ports, and engines that use it or its whole."""
+    users: dict[int, set[int]] = {}
+    for b, e in zip(block.tolist(), engine.tolist(), strict=True):
+        users.setdefault(b, set()).add(e)
+    ports = range(machine.engines, machine.engines + len(machine.dram_ports))
+    return {
+        b: [*ports, *sorted(here | users.get(int(dag.block_parent[b]), set()))] for b, here in users.items()
+    }
