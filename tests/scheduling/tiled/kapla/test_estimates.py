@@ -106,7 +106,9 @@ def test_no_segment_costs_less_than_estimated(
 @pytest.mark.parametrize("estimate", ESTIMATORS)
 def test_no_segment_in_bands_costs_less(estimate: str) -> None:
     """Random segments that pass on parts of samples cost at least the estimate; none that fits goes."""
-    assert check("alexnet", 2, "set-edge-4x4", Rules(), estimate, effort(134), 1, stripes=8) > effort(134) // 16
+    assert (
+        check("alexnet", 2, "set-edge-4x4", Rules(), estimate, effort(134), 1, stripes=8) > effort(134) // 16
+    )
 
 
 @pytest.mark.slow
