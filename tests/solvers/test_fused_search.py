@@ -197,7 +197,7 @@ def test_the_optimum_at_prices_of_cycles_is_that_of_plain_enumeration_for_many_g
 def test_searches_of_machines_with_particulars_do_not_fail() -> None:
     """Widths, energies and ports by role, and results that leave: every answer is legal and priced alike."""
     solved = 0
-    for number in range(effort(20)):
+    for number in range(effort(40)):
         rng = Random(f"particular-{number}")
         group = tiny_group(rng)
         group = FusedGroup(group.layers, group.readings, frozenset(group.names))
