@@ -279,7 +279,7 @@ def test_no_worse_than_machines_with_fewer_levels(objective: str) -> None:
 def test_every_element_counts_once_in_the_bound_of_a_pattern() -> None:
     """Without stores inside, operands that a full array shares still come from DRAM once each."""
     engine = four_levels()
-    operator = parse_layer("depthwise:C=8,P=4,Q=4,R=3,S=3,stride=2")[1]
+    operator = parse_layer("depthwise:C=16,P=6,Q=6,R=3,S=3,stride=2")[1]
     problem = layer_problem(operator, engine, parse_objective("energy"))
     moved = sum(touched(operator, tensor) for tensor in operator.tensors)
     bounds = dict(bounds_of(problem))
