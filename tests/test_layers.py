@@ -208,7 +208,18 @@ def _imports(by: str, path: Path) -> Iterator[Import]:
     """Every import of this package in one file, wherever it stands."""
     package = by.split(".") if by in PACKAGES else by.split(".")[:-1]
 
-    def visit(node: ast.AST, at_start: bool) -> Iterator[Import]:
+    def ours(name: str) -> bool:
+        return name.split(".")[0] == ROOT
+
+    def module(name: str) -> str:
+        while name not in FILES:
+            name = name.rpartition(".")[0]
+        return name
+
+    names_texts = re.search(rf"[\"']{ROOT}\.", path.read_text(encoding="utf-8"))
+    nodes: list[tuple[ast.AST, bool]] = [(syntax_of(path), True)]
+    while nodes:
+        node, at_start = nodes.pop()
         if isinstance(node, ast.Import):
             yield from (Import(by, module(name.name), at_start) for name in node.names if ours(name.name))
         elif isinstance(node, ast.ImportFrom):
@@ -221,20 +232,12 @@ def _imports(by: str, path: Path) -> Iterator[Import]:
             named = match is not None and match[1] in FILES and f"{match[1]}.__main__" not in FILES
             if match and named and by.removeprefix(f"{ROOT}.") not in TABLES_OF_NAMES:
                 yield Import(by, match[1], at_start=False)
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        checked = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
-        for child in ast.iter_child_nodes(node):
-            yield from visit(child, at_start and not inside and not checked)
-
-    def ours(name: str) -> bool:
-        return name.split(".")[0] == ROOT
-
-    def module(name: str) -> str:
-        while name not in FILES:
-            name = name.rpartition(".")[0]
-        return name
-
-    yield from visit(syntax_of(path), at_start=True)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or (
+            isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        ):
+            at_start = False
+        children = ast.iter_child_nodes(node)  # of which expressions hold texts alone
+        nodes += [(each, at_start) for each in children if names_texts or not isinstance(each, ast.expr)]
 
 
 def all_imports() -> list[Import]:

@@ -109,7 +109,7 @@ def test_kill_loses_nothing(call: Call, tmp_path: Path) -> None:
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         time.sleep(0.05)
 
-    resumed = finish(start(tmp_path, "bench", *QUICK, "--out", "killed.sqlite", "-f", "json"))
+    resumed = call("bench", *QUICK, "--jobs", 1, "--out", "killed.sqlite", "-f", "json")
     assert resumed.code == 0, resumed.err
     assert f"30 runs, {kept} of them in killed.sqlite already" in resumed.err
     assert f"{30 - kept} runs in" in resumed.err
@@ -120,7 +120,7 @@ def test_kill_loses_nothing(call: Call, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_stops_cleanly(call: Call, tmp_path: Path, number: signal.Signals) -> None:
     """A signal ends the benchmark at once with the finished runs stored, and the rest told as missing."""
     store = tmp_path / "bench.sqlite"
     process = start(tmp_path, "bench", *ENDLESS)
@@ -131,7 +131,7 @@ def test_signal_stops_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     assert time.monotonic() - sent < 2 + delay()
     assert outcome.code == 130, outcome.err
     assert "still to come" in outcome.err
-    rows = finish(start(tmp_path, "runs", "-f", "json")).document
+    rows = call("runs", "-f", "json").document
     statuses = [row["status"] for row in rows]
     assert statuses.count("missing") == len(rows) - ended(store)
     assert "error" not in statuses

@@ -163,7 +163,7 @@ def test_tables_are_read_back() -> None:
 
 def test_the_manuals_tables_are_taken_where_nothing_is_computed(tmp_path: Path) -> None:
     """With nothing in the store, a short figure that another page has is drawn from that page."""
-    assert command.main(["atomic", "table1", "--draw-only", "--store", str(tmp_path)]) == 0
+    assert command.main(["set", "fig8", "--draw-only", "--store", str(tmp_path)]) == 0
 
 
 def test_one_figure_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

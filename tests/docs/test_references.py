@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -68,32 +69,32 @@ def source_files() -> frozenset[Path]:
     return frozenset(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
-@cache
-def defined_names() -> dict[str, frozenset[str]]:
-    """Classes and their like, with the names of their members; of several of one name, of all."""
-    defined_names: dict[str, set[str]] = {}
+def defined_names(wanted: set[str]) -> dict[str, set[str]]:
+    """Those names that classes and their like have, with the names of their members; of several, of all."""
+    stated = re.compile(rf"^\s*(?:class )?(?:{'|'.join(wanted)})\b(?: = |[:(])", re.MULTILINE)
+    defined: dict[str, set[str]] = {}
     for path in source_files():
-        if "tests" in path.relative_to(ROOT).parts:
+        if "tests" in path.relative_to(ROOT).parts or not stated.search(text_of(path)):
             continue
         for node in ast.walk(syntax_of(path)):
-            if isinstance(node, ast.Assign | ast.AnnAssign):
-                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-                for target in targets:
-                    if isinstance(target, ast.Name):
-                        defined_names.setdefault(target.id, set())
-            if isinstance(node, ast.ClassDef):
-                names = defined_names.setdefault(node.name, set())
-                for part in ast.walk(node):
-                    match part:
-                        case ast.FunctionDef(name=name):
-                            names.add(name)
-                        case (
-                            ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)])
-                        ):
-                            names.add(name)
-                        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                            names.add(name)
-    return {name: frozenset(members) for name, members in defined_names.items()}
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()) if name in wanted:
+                    defined.setdefault(name, set())
+                case ast.ClassDef(name=name) if name in wanted:
+                    defined.setdefault(name, set()).update(members_of(node))
+    return defined
+
+
+def members_of(node: ast.ClassDef) -> Iterator[str]:
+    """Methods, fields and attributes of a class."""
+    for part in ast.walk(node):
+        match part:
+            case ast.FunctionDef(name=name):
+                yield name
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                yield name
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                yield name
 
 
 @cache
@@ -157,18 +158,19 @@ def test_modules_exist(page: Path) -> None:
 
 def test_classes_exist() -> None:
     """Names in the form of the project's classes are those of the package, and so are their members."""
-    known = defined_names()
-    dead = set()
-    for page in PAGES:
-        for text in TICKED.findall(GENERATED.sub("", prose(page))):
-            match = CLASS.fullmatch(text)
-            if match is None or (not re.search(r"[a-z][A-Z]", match[1]) and match[2] is None):
-                continue  # one word is a term as often as a class
-            name, member = match.groups()
-            if (name not in known and not is_defined(name, page) and name not in FOREIGN) or (
-                member is not None and name in known and member not in known[name]
-            ):
-                dead.add(f"{page.name}: {text}")
+    mentions = [
+        (page, text, *match.groups())
+        for page in PAGES
+        for text in TICKED.findall(GENERATED.sub("", prose(page)))
+        if (match := CLASS.fullmatch(text)) and (re.search(r"[a-z][A-Z]", match[1]) or match[2])
+    ]  # one word is a term as often as a class
+    known = defined_names({name for _, _, name, _ in mentions})
+    dead = {
+        f"{page.name}: {text}"
+        for page, text, name, member in mentions
+        if (name not in known and not is_defined(name, page) and name not in FOREIGN)
+        or (member is not None and name in known and member not in known[name])
+    }
     assert not dead, each(dead)
 
 

@@ -269,7 +269,7 @@ def test_loops_of_a_level_that_everything_may_bypass_count_as_its_own(rule: str,
         MemoryLevel("L2", 4, Fraction(0), Fraction(0)),
     )
     engine = Engine("e", "hierarchy", 16, Fraction(0), Fraction(500), levels)
-    pooling = pool2d(n=3, c=4, p=1, q=1, r=1, s=1)
+    pooling = pool2d(n=3, c=2, p=1, q=1, r=1, s=1)
     _agrees_with_filtering(Instance(pooling, engine, "energy", (rule,), factors))
 
 

@@ -177,7 +177,7 @@ def test_annealed_sequences_are_legal(
 
 
 @settings(max_examples=effort(40), deadline=None)
-@given(small_problems(most=7, fetch_memory=True), TIMED, st.integers(0, 3))
+@given(small_problems(most=6, fetch_memory=True), TIMED, st.integers(0, 3))
 def test_engines_that_choose_make_legal_schedules(
     problem: SchedulingProblem, objective: ScheduleObjective, seed: int
 ) -> None:

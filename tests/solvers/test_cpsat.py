@@ -96,18 +96,19 @@ def test_time_limit(seconds: float) -> None:
 def test_stop_event() -> None:
     """A stop from outside ends the proof within a second and keeps the incumbent."""
     limits = Limits()
-    timer = threading.Timer(3.0, limits.stop.set)
+    timer = threading.Timer(1.0, limits.stop.set)
     timer.start()
     result = solve(layer("conv2_2", "cycles"), "cpsat", limits)
     timer.cancel()
-    assert result.wall_seconds < 3 + delay()
+    assert result.wall_seconds < 1 + delay()
     assert result.status is Status.INTERRUPTED
     assert result.answer is not None
 
 
 def test_gap() -> None:
     """With a gap allowed, the search ends once it is reached."""
-    result = solve(layer("conv5_2", "energy"), "cpsat", Limits(gap=0.05))
+    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=24,N=16,K=24")[1]
+    result = solve(layer_problem(operator, engine, parse_objective("energy")), "cpsat", Limits(gap=0.05))
     assert result.gap is not None
     assert result.gap <= 0.05
 
@@ -115,7 +116,7 @@ def test_gap() -> None:
 def test_deterministic_runs_agree() -> None:
     """Two reproducible runs have the same trace but for the times."""
     traces = []
-    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=24,N=16,K=24")[1]
+    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=12,N=16,K=12")[1]
     for _ in range(2):
         problem = layer_problem(operator, engine, parse_objective("energy"))
         result = solve(problem, "cpsat", Limits(seconds=60, deterministic=True, seed=3))

@@ -207,7 +207,7 @@ def test_trees_with_tiles_larger_than_what_readers_need_are_passed_over() -> Non
     assert answer.value is not None
     trees = list(search.trees.all())
     senseless = compared = 0
-    for tree in Random("two windows").sample(trees, 60):
+    for tree in Random("two windows").sample(trees, 30):
         try:
             skeleton = search.space.skeleton(tree)
         except InputError:
@@ -346,7 +346,7 @@ def check_all_trees(
                     assert solved_bound(search, with_open_halos(tree)) <= least
                 trees += 1
     print(f"{trees} trees")
-    assert trees >= 10 * groups
+    assert trees >= groups * machines
 
 
 def check_stem_rooms(search: FusedSearch, tree: Branch, value: Fraction) -> None:
@@ -395,12 +395,12 @@ def solved_bound(search: FusedSearch, tree: Branch) -> Fraction:
 
 def test_bounds_of_every_tree_lie_below_the_least_of_plain_enumeration() -> None:
     """Of tiny groups on tiny machines, every tree with its best residents and mappings."""
-    check_all_trees(effort(3), 4, "all trees")
+    check_all_trees(effort(1), 2, "all trees")
 
 
 def test_bounds_of_every_tree_with_softmaxes_in_parts() -> None:
     """The same where rows of a softmax may be cut."""
-    check_all_trees(effort(1), 3, "trees in parts", softmax_group)
+    check_all_trees(effort(1), 2, "trees in parts", softmax_group)
 
 
 @pytest.mark.slow

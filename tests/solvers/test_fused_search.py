@@ -87,8 +87,8 @@ def compare(
 
 
 def test_the_optimum_is_that_of_plain_enumeration() -> None:
-    """Random tiny groups, each on fifteen tiny machines, every tree tried."""
-    compare("listed", effort(4), machines=10)
+    """Random tiny groups, each on five tiny machines, every tree tried."""
+    compare("listed", effort(4), machines=5)
 
 
 def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None:
@@ -137,7 +137,7 @@ def test_residents_of_inner_sequences_take_room_there_alone() -> None:
 @pytest.mark.parametrize("cycles", [False, True])
 def test_the_optimum_of_softmaxes_in_parts_is_that_of_plain_enumeration(cycles: bool) -> None:
     """Products behind a softmax whose rows may be cut, energy and prices of cycles."""
-    compare("rows", effort(3), 1 if cycles else 5, cycles, drawn=softmax_group)
+    compare("rows", effort(3), 1 if cycles else 2, cycles, drawn=softmax_group)
 
 
 def compare_widths(seed: str, groups: int) -> None:
@@ -197,7 +197,7 @@ def test_the_optimum_at_prices_of_cycles_is_that_of_plain_enumeration_for_many_g
 def test_searches_of_machines_with_particulars_do_not_fail() -> None:
     """Widths, energies and ports by role, and results that leave: every answer is legal and priced alike."""
     solved = 0
-    for number in range(effort(20)):
+    for number in range(effort(40)):
         rng = Random(f"particular-{number}")
         group = tiny_group(rng)
         group = FusedGroup(group.layers, group.readings, frozenset(group.names))
@@ -213,7 +213,12 @@ def attention(tokens: int, width: int) -> FusedGroup:
 
 
 @pytest.mark.parametrize(
-    ("machine", "most"), [("tpu-edge", "1636.1"), ("eyeriss-168", "4153.94"), ("dmazerunner-256", "2854.0")]
+    ("machine", "most"),
+    [
+        ("tpu-edge", "1636.1"),
+        pytest.param("eyeriss-168", "4153.94", marks=pytest.mark.slow),
+        pytest.param("dmazerunner-256", "2854.0", marks=pytest.mark.slow),
+    ],
 )
 def test_attention_of_512_tokens(machine: str, most: str) -> None:
     """QK and AV of BERT's 12 heads are proven at or below the energy of an earlier search, in µJ."""

@@ -98,7 +98,7 @@ SOLVERS = ("exhaustive", "branch", "cpsat", *(("highs",) if find_spec("pulp") el
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("text", ["energy", "edp"])
+@pytest.mark.parametrize("text", [pytest.param("energy", marks=pytest.mark.slow), "edp"])
 def test_every_solver_counts_the_leakage(solver: str, text: str) -> None:
     """All exact solvers agree with enumeration on a machine whose cycles are dear."""
     choose = random.Random(5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from fractions import Fraction
+from functools import cache
 from itertools import count
 
 import pytest
@@ -47,6 +48,14 @@ def stated(objective: str) -> LayerProblem:
     return layer_problem(operator, engine, parse_objective(objective))
 
 
+@cache
+def optimum_of(objective: str) -> Fraction:
+    """The proven optimum of that problem."""
+    optimum = solve(stated(objective), "branch").key
+    assert optimum is not None
+    return optimum
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_tiles_of_parts_are_a_part_of_the_space_with_a_good_mapping(objective: str) -> None:
     """Rows of the whole alone, their inner tiles those of parts; the best mapping is near the optimum."""
@@ -71,24 +80,21 @@ def test_tiles_of_parts_are_a_part_of_the_space_with_a_good_mapping(objective: s
             found = {*group.rows[:, group.variables.index(size)].tolist()}
             own = [(answer, answer.part.space.nest.boundaries[-2][dim]) for answer in bounds.innermost]
             assert found <= {answer.tiles[expr] for answer, expr in own if isinstance(expr, Variable)}
-    best, optimum = solve(part, "branch"), solve(problem, "branch")
+    best, optimum = solve(part, "branch"), optimum_of(objective)
     assert best.key is not None
     assert best.answer is not None
-    assert optimum.key is not None
-    assert optimum.key <= best.key <= optimum.key * Fraction(11, 10)
+    assert optimum <= best.key <= optimum * Fraction(11, 10)
     assert problem.outside(best.answer) is None
 
 
 def test_tiles_of_parts_are_offered_where_tiles_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """A large problem begins with them; what it offers is on both sides of the optimum."""
-    problem = stated("energy")
-    optimum = solve(problem, "branch").key
+    problem, optimum = stated("energy"), optimum_of("energy")
     monkeypatch.setattr(large_problems, "HUGE", 0)
     search = LayerSearch(problem, Limits())
     offer_initial_solution(search, Branch())
     assert search.bound is not None
     assert search.key is not None
-    assert optimum is not None
     assert search.bound <= optimum <= search.key
     assert any(OF_PARTS in method.method for method in search.result("", "", exhausted=False).effort.methods)
 
@@ -98,12 +104,10 @@ def test_what_a_limit_leaves_of_parts_bounds_the_optimum(
     objective: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A limit that strikes anywhere in the search of a part: what is known then is none above the optimum."""
-    problem = stated(objective)
-    optimum = solve(problem, "branch").key
-    assert optimum is not None
+    problem, optimum = stated(objective), optimum_of(objective)
     monkeypatch.setattr(pattern_bounds, "_EFFORTS", (1, 2))
     known: list[float] = []
-    for ticks in (30, 60, 120, 250, 500):
+    for ticks in (30, 120, 500):
         bounds = PatternBounds(LayerSearch(problem, Limits()))
         bounds.take()
         clock = map(float, count()).__next__

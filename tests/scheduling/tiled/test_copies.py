@@ -56,7 +56,7 @@ def needed(owner: np.ndarray, engines: int, prices: Prices) -> tuple[float, floa
     return float(cost - once), max(shares)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(effort(40)))
 def test_no_division_among_engines_needs_fewer_copies(seed: int) -> None:
     """Boxes and single multiplications dealt out at random need no less than the bound."""
     rng = np.random.default_rng(seed)

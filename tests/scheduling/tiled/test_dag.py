@@ -8,6 +8,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from effort import effort
 
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDag
@@ -111,7 +112,7 @@ def check_unit(dag: AtomicDag, operator: Operator, unit: int, made: Operator) ->
         assert sum(stored) == len(weights)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(effort(16)))
 def test_halos_are_exact_on_random_layers(seed: int) -> None:
     """Two random layers, cut at random: every atom reads exactly the elements that its loops touch."""
     rng = random.Random(seed)

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from effort import effort
 from ortools.sat.python import cp_model
 from studies.tiled_graphs import block, machine_of
 from studies.tiled_proofs import proven
@@ -59,7 +60,7 @@ def random_case(seed: int) -> tuple[TiledProblem, AtomicDag, Plan]:
     return problem, dag, as_round_plan(dag, plan, machine.engines)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(effort(20)))
 def test_no_bound_of_places_exceeds_a_random_plan(seed: int) -> None:
     """What follows from a random plan's places is at most its energy, and at least what all plans take."""
     least, bound, value = compared(*random_case(seed))
@@ -97,7 +98,7 @@ def test_an_output_that_is_read_comes_cheaper_from_dram() -> None:
     assert bound == value
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(effort(20)))
 def test_tasks_in_turn_move_the_same(seed: int) -> None:
     """The same plan with one task in a step is legal, takes the same energy, and is again a round plan."""
     problem, dag, plan = random_case(seed)
@@ -111,7 +112,7 @@ def test_tasks_in_turn_move_the_same(seed: int) -> None:
 def test_the_nearest_ports_need_no_more_links() -> None:
     """By the nearest ports a plan is legal, and moves as much with fewer bytes over links."""
     fewer = 0
-    for seed in range(12):
+    for seed in range(6):
         problem, dag, plan = random_case(seed)
         near = by_nearest_ports(plan, problem.machine)
         before, after = problem.evaluate(dag, plan), problem.evaluate(dag, near)

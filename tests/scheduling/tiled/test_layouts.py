@@ -9,6 +9,7 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
+from effort import effort
 from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import Limits
@@ -45,7 +46,7 @@ MACHINES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(effort(40)))
 def test_least_choices_equal_enumeration(seed: int) -> None:
     """The sum is the least of all choices, on any graph of pairs; with small tables it is never less."""
     rng = random.Random(seed)
@@ -234,7 +235,7 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
             assert ways.arrival[i, j] == pytest.approx(slowest)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(effort(10)))
 def test_overlaps_of_shares_are_what_atoms_read(seed: int) -> None:
     """Positions that shares of a reader touch of shares that were made are those of the atoms' reads."""
     rng = random.Random(seed)
@@ -260,7 +261,7 @@ def test_overlaps_of_shares_are_what_atoms_read(seed: int) -> None:
         assert (table[i, j] == expected).all()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(effort(12)))
 def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None:
     """Chosen and redrawn layouts of random networks make plans that the evaluator accepts, each above the
     bound over all sizes, whose engines are those of their grids.
@@ -283,7 +284,7 @@ def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None
         layouts = choice.redrawn(layouts, [rng.randrange(len(layouts))], 1e3, rng) or layouts
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(effort(8)))
 def test_chains_of_engines_make_legal_plans(seed: int) -> None:
     """Engines that share a sum make its parts in turn: the plan is legal, above the bound, and every result
     ends on the last engine of its chain.

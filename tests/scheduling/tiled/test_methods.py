@@ -67,8 +67,8 @@ def solved(problem: TiledProblem, method: str, seed: int = 0) -> TiledResult:
 def test_every_method_plans_within_the_bounds(method: str) -> None:
     """On random networks every method gives a plan that the evaluator accepts, above all bounds, unproven."""
     for seed, objective in enumerate(["makespan", "energy", "edp"]):
-        if seed == EVERY.index(method) % 3:
-            continue  # two objectives for each method, and every objective for two of three methods
+        if seed != EVERY.index(method) % 3:
+            continue  # one objective for each method, and every objective for one of three methods
         problem = small_problem(seed, objective, batch=1 + 2 * (seed == 1))
         result = solved(problem, method)
         assert result.status is Status.FEASIBLE, result.message
@@ -84,7 +84,7 @@ def test_every_method_plans_within_the_bounds(method: str) -> None:
 def test_the_same_seed_finds_the_same_plan() -> None:
     """Two runs with one seed agree in key and sizes; the climb never ends above its start."""
     problem = small_problem(3)
-    result, other = (solved(problem, "atomic[moves=15]", seed=7) for _ in range(2))
+    result, other = (solved(problem, "atomic[moves=5]", seed=7) for _ in range(2))
     assert result.answer is not None
     assert other.answer is not None
     assert result.key == other.key

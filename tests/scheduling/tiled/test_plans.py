@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import effort
 from tiled_plans import random_plan, random_problem
 from tiled_referee import simulate
 
@@ -192,7 +193,7 @@ def test_broken_plans_are_rejected_by_name(seed: int) -> None:
             evaluate(dag, problem.machine, broken)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(effort(20)))
 def test_completion_gives_legal_plans(seed: int) -> None:
     """On random graphs, orders, rules and buffers barely larger than the largest atom needs, plans
     are legal."""
@@ -281,9 +282,9 @@ def check_ratios(ratios_by_link: dict[int, list[float]]) -> None:
         assert max(abs(ratio - 1) for ratio in ratios_by_link[link]) <= limit, (link, ratios_by_link[link])
 
 
-@pytest.mark.parametrize("plans", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("plans", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_evaluator_agrees_with_an_event_simulation(plans: int) -> None:
-    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 6 or 30 plans."""
+    """Within 10 % at 16 and 32 B/cycle and 20 % at 8, in the same order, over 3 or 30 plans."""
     free, _, pairs = ratios(["resnet18"], plans, bucket=256, also_rounds=False)
     check_ratios(free)
     assert len(pairs) >= 3 * plans

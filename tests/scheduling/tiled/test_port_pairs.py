@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import narrowed, random_plan, random_sizes
 
@@ -55,7 +56,7 @@ def finished(rng: np.random.Generator, owner: np.ndarray) -> np.ndarray:
     return owner[:, :, 0] if rng.random() < 0.5 else owner[:, :, rng.integers(owner.shape[2])]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(effort(12)))
 def test_no_random_deal_of_two_layers_passes_narrower_ports(seed: int) -> None:
     """Ports that bring what the busiest engine is sent suffice, in the words of the bound."""
     rng = np.random.default_rng(seed)

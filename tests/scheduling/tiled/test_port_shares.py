@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from effort import effort
 from studies.tiled_random import random_problem
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -53,7 +54,7 @@ def entering(owner: np.ndarray, maker: np.ndarray) -> tuple[list[int], int, floa
     return ports, sums, max(float((owner == engine).mean()) for engine in engines)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(effort(12)))
 def test_no_random_deal_brings_less_in(seed: int) -> None:
     """With boxes or single multiplications dealt at random, and inputs made anywhere, no less enters."""
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 
 import pytest
+from effort import effort
 from tiled_plans import random_network, random_plan
 
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
@@ -145,7 +146,7 @@ def check_divisions(seed: int, times: int) -> None:
         assert free.energy <= fixed.energy * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(effort(25)))
 def test_no_division_of_any_layer_undercuts_the_bound(seed: int) -> None:
     check_divisions(seed, 4)
 
@@ -175,7 +176,7 @@ def check_plans(seed: int) -> None:
         assert free.compulsory <= -(-moved // machine.dram_rate)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(effort(12)))
 def test_no_plan_of_any_atoms_undercuts_the_bound(seed: int) -> None:
     check_plans(seed)
 

@@ -42,7 +42,7 @@ def passed(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> int:
 def test_weights_of_random_plans_pass_no_fewer_links() -> None:
     """On random networks and machines, plans of random sizes and orders."""
     count = far = 0
-    for seed in range(36):
+    for seed in range(18):
         rng = random.Random(seed)
         problem = random_problem(seed)
         over = CopiesOverCycles(problem, size_bounds(problem))
@@ -57,8 +57,8 @@ def test_weights_of_random_plans_pass_no_fewer_links() -> None:
         least = over.link_bytes(np.array([cycles]))[0]
         assert least <= passed(dag, problem.machine, plan) * (1 + 1e-9)
         count, far = count + 1, far + (least > 0)
-    assert count > 15
-    assert far > 2
+    assert count > 7
+    assert far > 1
 
 
 def row(topology_name: str = "mesh") -> TiledProblem:

@@ -104,7 +104,9 @@ def random_chain(form: ClosedForm, random: Random) -> Chain:
             return priced
 
 
-@pytest.mark.parametrize(("name", "batch"), [("alexnet", 2), ("alexnet:training", 2)])
+@pytest.mark.parametrize(
+    ("name", "batch"), [pytest.param("alexnet", 2, marks=pytest.mark.slow), ("alexnet:training", 2)]
+)
 def test_chains_come_back_with_their_costs(name: str, batch: int) -> None:
     """Directives of random chains give the chain and partitions that cost the same, to the last byte."""
     form, random = form_of(name, batch), Random(3)

@@ -89,7 +89,7 @@ def check(
 @pytest.mark.parametrize(("name", "batch", "system"), QUICK)
 def test_no_segment_costs_less(name: str, batch: int, system: str, estimate: str) -> None:
     """Random segments cost at least the estimate in energy, cycles and DRAM bytes; none that fits goes."""
-    assert check(name, batch, system, Rules(), estimate, effort(60), 1) > 10
+    assert check(name, batch, system, Rules(), estimate, effort(60), 1) > effort(60) // 6
 
 
 @pytest.mark.slow
@@ -106,7 +106,9 @@ def test_no_segment_costs_less_than_estimated(
 @pytest.mark.parametrize("estimate", ESTIMATORS)
 def test_no_segment_in_bands_costs_less(estimate: str) -> None:
     """Random segments that pass on parts of samples cost at least the estimate; none that fits goes."""
-    assert check("alexnet", 2, "set-edge-4x4", Rules(), estimate, effort(134), 1, stripes=8) > 5
+    assert (
+        check("alexnet", 2, "set-edge-4x4", Rules(), estimate, effort(134), 1, stripes=8) > effort(134) // 16
+    )
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ METHODS = (
     "nn-dataflow[spatial=3]",
     "directives[spatial=3,temporal=3]",
     "random[spatial=3,temporal=3]",
-    "autotvm[spatial=2,temporal=2,iterations=2,batch=4]",
+    "autotvm[spatial=2,temporal=2,iterations=1,batch=2]",
 )
 
 

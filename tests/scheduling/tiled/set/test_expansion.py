@@ -168,7 +168,7 @@ def test_layers_beyond_the_chip_are_streamed() -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        "set[shakes=3,beam=1]",
+        "set[shakes=1,beam=1]",
         "set-sa[steps=2]",
         "set-ls",
         "set-lp",
