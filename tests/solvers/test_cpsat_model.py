@@ -9,7 +9,7 @@ import pytest
 from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import SPACES, instances
+from instances import SPACES, Instance, instances
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.expression.exact import ExactReader, evaluate
@@ -64,6 +64,17 @@ def test_model_alone_has_the_optimum(model: str, factors: str, data: st.DataObje
         assert status == cp_model.INFEASIBLE
     else:
         assert value == want * problem.key_scale
+
+
+@settings(max_examples=effort(40))
+@given(st.sampled_from(SPACES).flatmap(lambda space: instances(space[0], factors=space[1], largest=1000)))
+def test_a_cutoff_leaves_what_lies_below_it(instance: Instance) -> None:
+    """With a cutoff one unit above the optimum, the model has the optimum still."""
+    problem = instance.problem()
+    want, tables = optimum(problem), tables_of(problem)
+    if want is not None:
+        key = int(want * problem.key_scale)
+        assert solved(state(problem, tables, whole_space(problem, tables), key + 1))[1] == key
 
 
 @pytest.mark.parametrize(("model", "factors"), SPACES)
