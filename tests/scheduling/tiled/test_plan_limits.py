@@ -40,7 +40,7 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled import auto
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
-from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.solvers.scheduling.tiled.running import ALL_SIZES, plan_run
 from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
 from tilewright.workloads.catalog import resolve_model
 
@@ -136,6 +136,23 @@ def test_a_limit_amid_the_second_layouts_leaves_the_first(monkeypatch: pytest.Mo
     assert len(cut) == 1
     with pytest.raises(LimitReachedError):
         layouts_method.started(search, Stages(search, "layouts"), 0.5)
+
+
+def test_bounds_follow_the_first_plan() -> None:
+    """No plan waits for a bound; what listens to a view of the search is told of plans beside it."""
+    machine = load_tiled_machine("atomic-2x2")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("edp"))
+    result = plan_run(lambda: problem, "ls", Limits(60.0, threads=1)).run()
+    first, *rest = result.trace
+    assert first.improved
+    assert first.bound is None
+    assert {point.source for point in rest if not point.improved} == {ALL_SIZES}
+    assert result.answer is not None
+    heard: list[str] = []
+    search: TiledSearch = TiledSearch(TiledGoal(problem), Limits(60.0))
+    outer = search.telling(lambda key, answer: heard.append("outer"))
+    outer.telling(lambda key, answer: heard.append("inner")).confirm(result.answer, "test")
+    assert heard == ["outer", "inner"]
 
 
 PLANNERS = ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]")
