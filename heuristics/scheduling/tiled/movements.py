@@ -241,7 +241,7 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
     task = np.concatenate([np.arange(dag.tasks), reader])
     block, engine = holds.block[copy].astype(np.int64), holds.engine[copy].astype(np.int64)
     step, last = plan.first[task].astype(np.int64), plan.last[task].astype(np.int64)
-    _, distinct = np.unique(np.stack([block, engine, step]), axis=1, return_index=True)
+    _, distinct = np.unique((block * engines + engine) * plan.steps + step, return_index=True)
     block, engine, step, last, copy = (column[distinct] for column in (block, engine, step, last, copy))
     made = distinct < dag.tasks
     by = np.full(len(holds.block), -1, dtype=np.int64)

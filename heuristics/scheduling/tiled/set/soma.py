@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -51,8 +52,11 @@ class TwoStages(Heuristic):
     """Whether the machine code of trees is needed in addition to that of plans."""
 
     def solve(self, search: TiledSearch) -> Outcome:
-        """Both stages; the message is that of the first."""
-        outcome = AnnealedTrees().solve(search.within(search.limits.share(FIRST_STAGE)))
+        """Both stages; the message is that of the first, which may take all of the time to a first plan."""
+        try:
+            outcome = AnnealedTrees().solve(search.within(search.limits.share(FIRST_STAGE)))
+        except LimitReachedError:
+            outcome = AnnealedTrees().solve(search)
         if search.answer is not None:
             self.anneal(search, search.answer)
         return outcome
@@ -77,7 +81,7 @@ class TwoStages(Heuristic):
                 other = complete(dag, machine, plan.engine, plan.first, ahead=ahead, limits=search.limits)
                 if (other.first == plan.first).all():
                     known.append(other)
-        starts = (movements_of(dag, machine, other, self.spread) for other in known)
+        starts = (movements_of(dag, machine, other, self.spread) for other in known if not search.done)
         begun = [judged for start in starts if start and (judged := _judged(search, dag, start))]
         if not begun:
             return
