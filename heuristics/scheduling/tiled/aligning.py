@@ -108,10 +108,10 @@ def aligned(
             candidates = _sides(equal[unit])
             reads: Floats = np.zeros(len(candidates))
             for meeting in beside[unit]:
-                reader, maker = (
+                reading, making = (
                     candidates if at == unit else chosen[at] for at in (meeting.reader, meeting.maker)
                 )
-                reads = reads + _atoms(problem, meeting.reader, reader) * meeting.met(reader, maker)
+                reads = reads + _atoms(problem, meeting.reader, reading) * meeting.met(reading, making)
             best = int(reads.argmin())
             picked[unit], chosen[unit] = equal[unit][best], candidates[best : best + 1]
     return tuple(picked)
@@ -142,8 +142,8 @@ def _meetings(problem: TiledProblem, index: int) -> Iterator[_Meeting | None]:
 
 def _axes(operator: Operator, operand: str, origin: Origin) -> tuple[OperandAxes, ...] | None:
     """How coordinates appear in an operand; ``None`` where they mix, or lie in one behind a flattening."""
-    found = axes_along(operator, operand, origin)
-    return None if found is None or found[1] else found[0]
+    along = axes_along(operator, operand, origin)
+    return None if along is None or along[1] else along[0]
 
 
 _AXES: Memo[tuple[OperandAxes, ...] | None] = Memo(lambda value: 1)
