@@ -18,7 +18,7 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key
-from tilewright.solvers.scheduling.tiled.port_shares import least_entering
+from tilewright.solvers.scheduling.tiled.port_shares import least_coming, least_entering, most_share
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Network
@@ -100,6 +100,18 @@ def test_no_deal_among_two_engines_brings_less_in(sides: tuple[int, int, int]) -
                 assert low <= sum(ports) + price * sums + 1e-9
                 reached += low >= (sum(ports) + price * sums) * (1 - 1e-6)
     assert reached > 0
+
+
+@pytest.mark.parametrize("inputs", [10.0, 60.0, 900.0])
+def test_the_least_bytes_of_a_share_are_those_of_plain_enumeration(inputs: float) -> None:
+    """Of parts of 60 bytes of weights and of the inputs whose product is a share, none has fewer bytes."""
+    for share in (0.001, 0.05, 0.2, 0.7, 1.0):
+        part = np.geomspace(share, 1.0, 20_001)
+        fewest = float((part * 60.0 + share / part * inputs).min())
+        coming = least_coming(60.0, inputs, np.array([share]))
+        assert coming[0] == pytest.approx(fewest, rel=1e-6)
+        assert coming[0] <= fewest * (1 + 1e-12)
+        assert most_share(60.0, inputs, coming) == pytest.approx([share])
 
 
 @pytest.mark.parametrize(("across", "down"), [(1, 1), (2, 2), (3, 3), (4, 4)])
