@@ -74,9 +74,9 @@ LAYING = 4.0
 """Times as long as to the first plan of atoms it takes to the first one of layouts (2.9 to more than 5 on a
 busy machine)."""
 
-SCARCE = (0.4, 0.65)
+SCARCE = (0.55, 0.8)
 """Layouts come right after the first plan where they need between these parts of the time left: with less
-there is time for both, with more they might not end."""
+there is time for both, with more they might not end.  They give up soon where they turn out to need more."""
 
 INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
@@ -49,6 +49,10 @@ LATE = 0.25
 FLOWING = 0.6
 """Part of what the first atom reads that is made last, where pixels are finished one after the other."""
 
+PLANNED = 2.0
+"""Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
+a kind of layers (1.7 to 2.6 on four networks)."""
+
 Layouts = tuple[Layout, ...]
 
 
@@ -61,17 +65,26 @@ class LayoutChoice:
     room : part of the buffer that an atom may need
     most : atoms of an engine's share at most; where none fits, more of them up to `SHARE`
     limits : where they strike, there is no choice
+    hasty : whether there is none either where the limits are expected to strike before a plan is there
 
     Raises
     ------
     InputError : for a layer of which no share fits a buffer
-    LimitReachedError : where limits strike on the way
+    LimitReachedError : where limits strike on the way, or are expected to
     """
 
     def __init__(
-        self, problem: TiledProblem, price: float, *, room: float, most: int, limits: Limits | None = None
+        self,
+        problem: TiledProblem,
+        price: float,
+        *,
+        room: float,
+        most: int,
+        limits: Limits | None = None,
+        hasty: bool = False,
     ) -> None:
         self._problem = problem
+        begun = limits.clock() if limits is not None else 0.0
         known: dict[object, Candidates] = {}
         self._of: list[Candidates] = []
         prices = tuple(price * multiple for multiple in PRICES)
@@ -84,25 +97,38 @@ class LayoutChoice:
             if not known[key].layouts:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
             self._of.append(known[key])
+        inner = [
+            (index, read)
+            for index, unit in enumerate(problem.units)
+            for read in unit.reads
+            if read.producer is not None and read.producer != index
+        ]
+        if hasty and limits is not None and limits.remaining is not None:
+            kind = (limits.clock() - begun) / len(known)
+            if limits.remaining < PLANNED * kind * len({self._way(*pair) for pair in inner}):
+                raise LimitReachedError("too little time for what layers take in pairs")
         self._energy: dict[tuple[int, int], Floats] = {}
         self._cycles: dict[tuple[int, int], Floats] = {}
         told: dict[object, Journeys | None] = {}
-        for index, unit in enumerate(problem.units):
-            for read in unit.reads:
-                if read.producer is not None and read.producer != index:
-                    check(limits)
-                    self._tell(index, read, told)
+        for index, read in inner:
+            check(limits)
+            self._tell(index, read, told)
         self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
         for pair in self._energy:
             for end in pair:
                 self._near[end].append(pair)
 
+    def _way(self, index: int, read: Read) -> object:
+        """What operands have in common whose ways take the same."""
+        assert read.producer is not None
+        link = None if read.link is None else (read.link.channel, read.link.moves)
+        return id(self._of[read.producer]), id(self._of[index]), read.operand, read.late, str(link)
+
     def _tell(self, index: int, read: Read, told: dict[object, Journeys | None]) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
         assert read.producer is not None
         made, wanted = self._of[read.producer], self._of[index]
-        link = None if read.link is None else (read.link.channel, read.link.moves)
-        key = id(made), id(wanted), read.operand, read.late, str(link)
+        key = self._way(index, read)
         if key not in told:
             told[key] = journeys(self._problem, index, read, made.layouts, wanted.layouts)
         ways = told[key]

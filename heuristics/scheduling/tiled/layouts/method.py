@@ -101,7 +101,8 @@ def started(
     stages : what makes them
     room : part of the buffer that an atom may need
     most : atoms; by default as many as the time of the search allows
-    within : limits after which only a first plan is begun; by default those of the search
+    within : limits after which only a first plan is begun; by default those of the search.  Where they are
+        given, none is begun that is expected not to end
 
     Raises
     ------
@@ -115,7 +116,9 @@ def started(
     count = problem.machine.engines * len(problem.units) * problem.batch
     atoms = affordable(search.limits) if most is None else most
     share = max(1, min(SHARE, atoms // count))
-    choice = LayoutChoice(problem, price, room=room, most=share, limits=search.limits)
+    choice = LayoutChoice(
+        problem, price, room=room, most=share, limits=search.limits, hasty=within is not None
+    )
     starts: list[LayoutStart] = []
     tried: set[Layouts] = set()
     for multiple in TRIED:
