@@ -181,7 +181,11 @@ class _Portfolio:
         if self.sites and part.starved(self.search):
             return
         stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
-        starts = started(self.search, stages, self.room, affordable(self.search.limits), within)
+        try:
+            starts = started(self.search, stages, self.room, affordable(self.search.limits), within)
+        except LimitReachedError:
+            self.go_on_with_atoms()
+            raise
         for start in starts[:SEVERAL]:
             key = self.search.key
             if key is not None and start.judged[0] <= NEAR * key and not self.search.done:
