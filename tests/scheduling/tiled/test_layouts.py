@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from functools import partial
@@ -12,7 +13,7 @@ import pytest
 from effort import effort
 from tiled_plans import random_network, random_plan, random_problem
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
@@ -336,6 +337,24 @@ def test_a_large_layer_has_more_atoms_than_are_wanted() -> None:
     problem = TiledProblem(wide, load_tiled_machine("atomic-8x8[link=16]"), tiled_objective("edp"))
     (layout,) = LayoutChoice(problem, 1e3, room=0.5, most=1).best(1e3)
     assert np.prod(layout.cuts) * layout.grid.groups[3] > 1
+
+
+def test_who_is_hasty_gives_up_where_pairs_of_layers_would_take_too_long() -> None:
+    """With a clock of one second a look, six layers of two kinds leave 11 of 20 s; a plan needs 16."""
+    same = conv2d(k=16, c=16, r=1, s=1, h=8, w=8)
+    layers = [Layer(f"layer{i}", same, "test") for i in range(6)]
+    links = [Link(a.name, b.name, same.inputs[0].name, a.name, 16 * 64) for a, b in pairwise(layers)]
+    machine = load_tiled_machine("atomic-2x2[link=16]")
+    problem = TiledProblem(Network("chain", layers, links), machine, tiled_objective("edp"))
+
+    def chosen(seconds: float, *, hasty: bool) -> LayoutChoice:
+        looks = itertools.count()
+        limits = Limits(seconds, clock=lambda: float(next(looks)))
+        return LayoutChoice(problem, 1e3, room=0.5, most=4, limits=limits, hasty=hasty)
+
+    with pytest.raises(LimitReachedError, match="in pairs"):
+        chosen(20.0, hasty=True)
+    assert chosen(20.0, hasty=False).best(1e3) == chosen(60.0, hasty=True).best(1e3)
 
 
 def test_what_fits_no_buffer_leaves_the_plan_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
