@@ -8,7 +8,7 @@ does; the other nests, each different one once, are left to the scalar functions
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from itertools import product as combinations
 
@@ -172,17 +172,30 @@ def _whole(
     sizes, kinds, strides, shared : as for `fetched`
     simple : whether the closed form counts what coincides
     """
+    total = np.zeros(len(sizes[0][0]))
+    for many, inner in _side_by_side(sizes, kinds, simple, shared):
+        total += many * _combined(inner, strides, simple)[0]
+    return total
+
+
+def _side_by_side(
+    sizes: Sequence[Chain], kinds: Sequence[str], simple: bool, shared: Shared | None
+) -> Iterator[tuple[Floats | int, list[Pieces]]]:
+    """Per way to choose a piece of every loop in time: how many such there are, and the pieces inside them.
+
+    Parameters
+    ----------
+    sizes, kinds, shared : as for `fetched`
+    simple : whether the closed form counts what coincides
+    """
     parts = [
         _split(chain, kind, _sides(kind, simple), shared) for chain, kind in zip(sizes, kinds, strict=True)
     ]
-    total = np.zeros(len(sizes[0][0]))
     for outer in combinations(*(pieces for pieces, _, _ in parts)):
         inner = [
             cut([size, *tiles], flags) for (size, _), (_, tiles, flags) in zip(outer, parts, strict=True)
         ]
-        many = np.multiply.reduce([number for _, number in outer])
-        total += many * _combined(inner, strides, simple)[0]
-    return total
+        yield np.multiply.reduce([number for _, number in outer]), inner
 
 
 def _combined(
@@ -248,14 +261,8 @@ def _slid(
     pieces, inside, flags = _split(sizes[0], kinds[0], kinds[0].index(">"), shared)
     step, tiles, flags = inside[0], inside[1:], flags[1:]
     move = step * strides[0]
-    others = [
-        _split(chain, kind, _sides(kind, simple), shared)
-        for chain, kind in zip(sizes[1:], kinds[1:], strict=True)
-    ]
     total = np.zeros(len(step))
-    for outer in combinations(*(choices for choices, _, _ in others)):
-        many = np.multiply.reduce([number for _, number in outer])
-        second = [cut([size, *t], f) for (size, _), (_, t, f) in zip(outer, others, strict=True)]
+    for many, second in _side_by_side(sizes[1:], kinds[1:], simple, shared):
         first, again = _combined([cut([step, *tiles], flags), *second], strides, simple, move)
         for size, times in pieces:
             # A piece is swept in whole steps, of which the first fetches all and the others what is new, and

@@ -16,7 +16,7 @@ from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
-from tilewright.foundation.arrays import Bools, Int64s
+from tilewright.foundation.arrays import Bools, Int64s, distinct
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.aligning import aligned
 from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
@@ -88,7 +88,7 @@ def workable(
     tried = 1 if all(size.samples == 1 for size in chosen) else problem.batch
     while True:
         dag = problem.unchecked_dag(chosen, limits, samples=tried)
-        crowded = np.unique(dag.unit[dag.needs > limit]).tolist()
+        crowded = distinct(dag.unit[dag.needs > limit]).tolist()
         if not crowded:
             return tuple(chosen), dag if tried == problem.batch else problem.unchecked_dag(chosen, limits)
         needs = np.zeros(len(chosen), dtype=np.int64)

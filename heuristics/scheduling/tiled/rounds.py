@@ -29,7 +29,7 @@ from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
 from tilewright.formulation.scheduling.tiled.units import Unit
-from tilewright.foundation.arrays import Int32s, Int64s
+from tilewright.foundation.arrays import Int32s, Int64s, distinct
 from tilewright.heuristics.scheduling.tiled.lists import successors_of
 
 TIES = 4
@@ -155,7 +155,7 @@ class RoundOrder:
         has = np.zeros(len(self._whole), dtype=np.bool_)
         has[self._group[state.ready]] = True
         level = np.full(len(self._whole), 2, dtype=np.int64)
-        for sample in np.unique(self._sample[has]):
+        for sample in distinct(self._sample[has]):
             mine = self._sample == sample
             deep = self._depth[mine & begun] if (mine & begun).any() else self._depth[mine & has][:1]
             level[mine & np.isin(self._depth, deep)] = 1
@@ -169,7 +169,7 @@ class RoundOrder:
         out = self._out[offset + np.arange(int(counts.sum()))]
         waiting = state.waiting.copy()
         np.subtract.at(waiting, out, 1)
-        fresh = np.unique(out[waiting[out] == 0]).astype(np.int64)
+        fresh = distinct(out[waiting[out] == 0]).astype(np.int64)
         kept = state.ready[~np.isin(state.ready, chosen, assume_unique=True)]
         left = state.left.copy()
         np.subtract.at(left, self._group[chosen], 1)

@@ -98,42 +98,45 @@ class LayoutChoice:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
             self._of.append(known[key])
         inner = [
-            (index, read)
+            (index, read, self._way(index, read))
             for index, unit in enumerate(problem.units)
             for read in unit.reads
             if read.producer is not None and read.producer != index
         ]
         if hasty and limits is not None and limits.remaining is not None:
             kind = (limits.clock() - begun) / len(known)
-            if limits.remaining < PLANNED * kind * len({self._way(*pair) for pair in inner}):
+            if limits.remaining < PLANNED * kind * len({way for _, _, way in inner}):
                 raise LimitReachedError("too little time for what layers take in pairs")
         self._energy: dict[tuple[int, int], Floats] = {}
         self._cycles: dict[tuple[int, int], Floats] = {}
         told: dict[object, Journeys | None] = {}
-        for index, read in inner:
+        for index, read, way in inner:
             check(limits)
-            self._tell(index, read, told)
+            if way not in told:
+                made, wanted = self._ends(index, read)
+                told[way] = journeys(problem, index, read, made.layouts, wanted.layouts)
+            if (ways := told[way]) is not None:
+                self._tell(index, read, ways)
         self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
         for pair in self._energy:
             for end in pair:
                 self._near[end].append(pair)
 
+    def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
+        """The layouts of the layer that makes an operand, and of the one that reads it."""
+        assert read.producer is not None
+        return self._of[read.producer], self._of[index]
+
     def _way(self, index: int, read: Read) -> object:
         """What operands have in common whose ways take the same."""
-        assert read.producer is not None
+        made, wanted = self._ends(index, read)
         link = None if read.link is None else (read.link.channel, read.link.moves)
-        return id(self._of[read.producer]), id(self._of[index]), read.operand, read.late, str(link)
+        return id(made), id(wanted), read.operand, read.late, str(link)
 
-    def _tell(self, index: int, read: Read, told: dict[object, Journeys | None]) -> None:
+    def _tell(self, index: int, read: Read, ways: Journeys) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
         assert read.producer is not None
-        made, wanted = self._of[read.producer], self._of[index]
-        key = self._way(index, read)
-        if key not in told:
-            told[key] = journeys(self._problem, index, read, made.layouts, wanted.layouts)
-        ways = told[key]
-        if ways is None:
-            return
+        made, wanted = self._ends(index, read)
         batch = self._problem.batch
         if read.late:
             cycles = LATE * ways.arrival

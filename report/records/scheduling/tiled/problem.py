@@ -126,7 +126,10 @@ class ViewRecord(Record):
 
     def build(self) -> View:
         """The view."""
-        axes = (Extent(o.size, tuple((size, by) for size, by in o.digits), o.start) for o in self.axes)
+        axes = (
+            Extent(axis.size, tuple((size, stride) for size, stride in axis.digits), axis.start)
+            for axis in self.axes
+        )
         return View(tuple(axes), self.first)
 
 

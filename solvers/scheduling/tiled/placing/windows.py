@@ -9,7 +9,7 @@ import numpy as np
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.foundation.arrays import Int32s, Int64s
+from tilewright.foundation.arrays import Int32s, Int64s, distinct
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.solvers.mapping.mip.child import Child
@@ -133,7 +133,7 @@ def place_windows(
     ChildError : where a MIP's worker is missing or dies
     """
     plan = TaskRounds(machine, flows_of(dag, step), step)
-    rounds = np.unique(step)
+    rounds = distinct(step)
     rounds = rounds[(rounds >= first) & (rounds <= (rounds[-1] if last is None else last))]
     begins = range(0, max(1, len(rounds) - width + 1), max(1, width // 2))
     costs = plan.costs(engine)[rounds]
@@ -176,7 +176,7 @@ def least_transfers(
     ChildError : where a MIP's worker is missing or dies
     """
     plan = TaskRounds(machine, flows_of(dag, step), step)
-    rounds = np.unique(step).tolist()
+    rounds = distinct(step).tolist()
     windows = [rounds[begin : begin + width] for begin in range(0, len(rounds), width)]
     total = 0
     with child_of(solver, limits) as child:
