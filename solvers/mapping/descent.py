@@ -33,15 +33,17 @@ class Descent:
     layout : of the search
     batch : nodes that are bounded together at most
     thread : number of the thread that searches
+    once : whether of mappings that exchanged groups make of each other one is enough
 
     Attributes
     ----------
     bounded : nodes that have been bounded
     """
 
-    def __init__(self, layout: Layout, batch: int = at.MOST, thread: int = 0) -> None:
+    def __init__(self, layout: Layout, batch: int = at.MOST, thread: int = 0, once: bool = False) -> None:
         self._layout, self._program = layout, layout.bound_program
-        self._batch, self._decisions, self.thread = batch, layout.decisions, thread
+        self._batch, self.thread = batch, thread
+        self._decisions = layout.decisions_once if once else layout.decisions
         self._block = max(_LEAST_BLOCK, _WORK // (1 + self._program.length))
         self._shape = len(layout.staged), len(layout.selectors), len(self._program.selectors), batch
         self.bounded = 0

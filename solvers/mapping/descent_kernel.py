@@ -125,9 +125,21 @@ def _split(decisions: Decisions, stack: Stack, stage: int, level: int) -> int:  
         edges = decisions.edges[decisions.edges_at[stage, group] :]
         own, column = cells[group], stack.level_cells[level + 1, group]
         own_cells = stack.indices[room:]
+        after, before = decisions.after[group], decisions.before[group]
+        # Cells of one stage alone are compared: those of a group that is still to be split follow later.
+        for place in range(level + 1, decisions.split_counts[stage]):
+            if stack.order[place] == after:
+                after = -1
+            if stack.order[place] == before:
+                before = -1
         while node < have and size < room:
-            first = edges[own[node]] + child
-            left = edges[own[node] + 1] - first
+            first, end = edges[own[node]], edges[own[node] + 1]
+            if after >= 0:
+                first = max(first, cells[after, node])
+            if before >= 0:
+                end = min(end, cells[before, node] + 1)
+            first += child
+            left = max(0, end - first)
             take = min(left, room - size)
             for j in range(take):
                 parents[size + j] = node

@@ -67,6 +67,8 @@ class Decisions(NamedTuple):
     registers : of each choice in the program, -1 where nothing reads it
     powers : of energy and cycles in the key
     reads : whether energy and cycles are among the program's roots, as 1
+    after, before : for each group, another one that it may change places with, whose cells its own do not
+        precede, or do not follow; -1 without one; shape (groups,)
     """
 
     edges: Int32s
@@ -83,6 +85,20 @@ class Decisions(NamedTuple):
     registers: Int64s
     powers: Int64s
     reads: Int64s
+    after: Int64s
+    before: Int64s
+
+    def without_exchanged(self, pairs: Iterable[tuple[int, int]]) -> Decisions:
+        """The same without what groups that change places make of others.
+
+        Parameters
+        ----------
+        pairs : of groups with the same cells, the one that comes first in each
+        """
+        after, before = self.after.copy(), self.before.copy()
+        for first, second in pairs:
+            after[second], before[first] = first, second
+        return self._replace(after=after, before=before)
 
 
 class Stack(NamedTuple):
@@ -176,6 +192,8 @@ def decisions_of(
         registers=np.array([registers.get(selector, -1) for selector in selectors], dtype=np.int64),
         powers=np.array(powers, dtype=np.int64),
         reads=np.array(reads, dtype=np.int64),
+        after=np.full(len(staged), -1, dtype=np.int64),
+        before=np.full(len(staged), -1, dtype=np.int64),
     )
 
 

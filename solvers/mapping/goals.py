@@ -23,10 +23,12 @@ __all__ = ["BAND", "Below", "Goal", "LeastEnergy", "Minimum", "goal_of"]
 class Goal(Protocol):
     """What a search looks for: it decides which parts of the space stay open, and takes what they hold.
 
-    ``both`` states that it compares energy and cycles even where the objective has only one of them.
+    ``both`` states that it compares energy and cycles even where the objective has only one of them, ``once``
+    that of mappings that only change places of groups of tiles one is enough.
     """
 
     both: bool = False
+    once: bool = False
 
     def cut(self) -> Cut:
         """What may hold something new at present, by its lower bounds."""
@@ -41,6 +43,8 @@ class Goal(Protocol):
 
 class Minimum(Goal):
     """One mapping of the least objective key."""
+
+    once = True
 
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search = search
@@ -69,7 +73,7 @@ class Below(Goal):
     """What another goal wants, as far as it is below a key (scaled)."""
 
     def __init__(self, goal: Goal, cutoff: float) -> None:
-        self.both = goal.both
+        self.both, self.once = goal.both, goal.once
         self._goal, self._cutoff = goal, cutoff
 
     def cut(self) -> Cut:
@@ -94,6 +98,8 @@ class LeastEnergy(Goal):
     ----------
     tiles : tile sizes of the best decisions found; none before any are
     """
+
+    once = True
 
     def __init__(self, best: float = math.inf, slack: float = 0.0) -> None:
         self.best = best

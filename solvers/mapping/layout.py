@@ -12,13 +12,17 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
+from tilewright.formulation.mapping.exchange import exchangeable_groups
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import wanted_rows
-from tilewright.foundation.arrays import Indices
+from tilewright.foundation.arrays import Indices, Int64s
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
@@ -48,6 +52,7 @@ class Layout:
     lower_bounds : of expressions, known another way
     fits : whether tile sizes and array leave anything to choose
     checked_limits : ``LimitReachedError`` is raised where one of these strikes
+    exchangeable : pairs of groups whose tiles may change places, with the same tables
     bank : holds what bound programs read; ``None`` where there is one program alone
     shares : whether other layouts read the same tables
     tally : counts nodes and tables
@@ -64,6 +69,7 @@ class Layout:
     lower_bounds: MappingABC[Expr, float]
     fits: bool
     checked_limits: Limits
+    exchangeable: Sequence[tuple[int, int]] = ()
     bank: TableBank | None = None
     shares: bool = False
     tally: Tally = field(default_factory=Tally)
@@ -104,6 +110,11 @@ class Layout:
             self.powers,
             (self.energy is not None, self.cycles is not None),
         )
+
+    @cached_property
+    def decisions_once(self) -> Decisions:
+        """The same without mappings that exchanged groups make of others."""
+        return self.decisions.without_exchanged(self.exchangeable) if self.exchangeable else self.decisions
 
     @property
     def bytes(self) -> int:
@@ -156,6 +167,7 @@ class Layout:
             energy=energy,
             cycles=None,
             powers=(1, 0),
+            exchangeable=[] if stages is not self.stages else self.exchangeable,
             bank=None,
         )
 
@@ -232,6 +244,26 @@ class LegalTables:
         result.tables = self._shared.restricted(self.tables, rows)
         return result
 
+    def exchangeable(self, pairs: Iterable[tuple[int, int]]) -> LegalTables:
+        """The same over rows that both groups of every pair have: what one cannot use, neither can the other.
+
+        Parameters
+        ----------
+        pairs : groups whose tiles may change places, by their places
+        """
+        kept = [np.arange(len(table)) for table in self.tables.tables]
+        pairs = [*pairs]
+        for first, second in (*pairs, *reversed(pairs)):
+            rows = [_as_items(self.tables.tables[place].group.rows[kept[place]]) for place in (first, second)]
+            for place, own, other in ((first, *rows), (second, *reversed(rows))):
+                kept[place] = kept[place][np.isin(own, other)]
+        return self.restricted(kept)
+
+
+def _as_items(rows: Int64s) -> NDArray[np.void]:
+    """Every row as one item, shape (rows,)."""
+    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+
 
 def laid_out(
     problem: LayerProblem,
@@ -261,6 +293,9 @@ def laid_out(
     legal = legal or LegalTables(problem, checked_limits)
     if goal is not None and sum(legal.tables.sizes) > _MANY:
         legal = legal.restricted(wanted_rows(problem, legal.tables, goal.wanted, checked_limits))
+    pairs = exchangeable_groups(problem)
+    if pairs:
+        legal = legal.exchangeable(pairs)
     powers, both = problem.objective.key_powers, goal is not None and goal.both
     if stages is None:
         deciding = deciding or orders_of_decisions(problem)[0]
@@ -278,6 +313,7 @@ def laid_out(
         lower_bounds=legal.array.bounds([statement.energy, statement.cycles]),
         fits=legal.array.fits,
         checked_limits=checked_limits,
+        exchangeable=[pair for pair in pairs if staged[pair[0]].has_cells_of(staged[pair[1]])],
         bank=bank,
         shares=legal.shares,
         tally=tally or Tally(),

@@ -49,7 +49,8 @@ class Refinement:
 
     def _read(self, layout: Layout) -> None:
         self._layout, self._bound_program = layout, layout.bound_program
-        self.below, self._children = Team(layout), Descent(layout, WIDE)
+        once = self._goal.once
+        self.below, self._children = Team(layout, once), Descent(layout, WIDE, once=once)
 
     @property
     def bounded(self) -> int:

@@ -151,6 +151,12 @@ class StagedTable:
             return None
         return Settled(stage, None if classes is None else classes.of_row, values)
 
+    def has_cells_of(self, other: StagedTable) -> bool:
+        """Whether another table has the same rows and cells, in the same sequence."""
+        return np.array_equal(self.table.group.rows, other.table.group.rows) and all(
+            map(np.array_equal, self.starts, other.starts)
+        )
+
     def size(self, stages: int | None = None) -> int:
         """How many values :meth:`bounds` has for so many of the first stages."""
         return self._ends[-1 if stages is None else stages]

@@ -19,11 +19,12 @@ class Team:
     Parameters
     ----------
     layout : of the search
+    once : as for `Descent`
     """
 
-    def __init__(self, layout: Layout) -> None:
-        self._layout = layout
-        self._descents = [Descent(layout)]
+    def __init__(self, layout: Layout, once: bool = False) -> None:
+        self._layout, self._once = layout, once
+        self._descents = [Descent(layout, once=once)]
         self._running: dict[Future[Nodes | None], tuple[Descent, float]] = {}  # with their bounds before
         self._threads: ThreadPoolExecutor | None = None
 
@@ -68,7 +69,7 @@ class Team:
         if idle is None:
             # Who leads the team bounds nodes with the first runner.
             self._descents[0].thread = 1
-            idle = Descent(self._layout, thread=len(self._descents) + 1)
+            idle = Descent(self._layout, thread=len(self._descents) + 1, once=self._once)
             self._descents.append(idle)
             self._layout.bound_program.provide(idle.thread)
         idle.begin(nodes, size)

@@ -1,0 +1,121 @@
+"""Axis groups that may change places: of two mappings whose tiles are exchanged a search needs one.
+
+Rows and columns of a square layer are the common case.  Where operator, machine and decisions stay what they
+are when the dimensions of two groups change places, so does the cost of every mapping
+(``docs/proofs.md``, groups that change places).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+
+from tilewright.formulation.expression import Constant, Expr, Variable
+from tilewright.formulation.mapping.arrangements import EVEN
+from tilewright.formulation.mapping.chains import MANY_ROWS, AxisGroup
+from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
+from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.rules import MetricCap
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Tensor
+
+
+def exchangeable_groups(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
+    """Pairs of axis groups, by their places, whose tiles may change places in any mapping at the same cost.
+
+    Groups of more than two are a chain of pairs, each with the next one.  None are named where the cost of
+    a mapping, its rules or the space may tell the two apart.
+    """
+    groups = problem.space.groups
+    is_even = problem.storage == EVEN and problem.even_space is None
+    if (
+        not (isinstance(problem.model, Hierarchy) and is_even)
+        or any(level.timing.set_up for level in problem.engine.levels)  # ports begin rows, along one axis
+        or any(not isinstance(rule, MetricCap) for rule in problem.constraints.rules)
+    ):
+        return ()
+    pairs: list[tuple[int, int]] = []
+    for first, second in combinations(range(len(groups)), 2):
+        # the nearest one on either side makes chains of what is alike in turn
+        if all(first != own and second != other for own, other in pairs) and _are_exchangeable(
+            problem, groups[first], groups[second]
+        ):
+            pairs.append((first, second))
+    return tuple(pairs)
+
+
+def _are_exchangeable(problem: LayerProblem, group: AxisGroup, other: AxisGroup) -> bool:
+    if len(group.dims) != len(other.dims) or group.most != other.most or group.most > MANY_ROWS:
+        return False
+    operator, nest = problem.operator, problem.space.nest
+    pairs = [*zip(group.dims, other.dims, strict=True)]
+    dims = {dim: dim for dim in operator.bounds} | dict(pairs) | {second: first for first, second in pairs}
+    by_name = {dimension.name: dimension for dimension in operator.dimensions}
+    return (
+        all(by_name[a].bound == by_name[b].bound and by_name[a].upto == by_name[b].upto for a, b in pairs)
+        and all(carries_alike(problem.engine, by_name[a].like, by_name[b].like) for a, b in pairs)
+        and all(exchanged_axes(tensor, dims) is not None for tensor in operator.tensors)
+        and _orders_are_closed(nest, dims)
+        and _rows_are_alike(nest, group, other)
+    )
+
+
+def carries_alike(engine: Engine, like: str, other: str) -> bool:
+    """Whether every axis of a machine's arrays carries two kinds of dimensions, or neither."""
+    axes = (axis for level in engine.levels if level.fanout is not None for axis in level.fanout.axes)
+    return all(axis.carries is None or (like in axis.carries) == (other in axis.carries) for axis in axes)
+
+
+def exchanged_axes(tensor: Tensor, dims: Mapping[str, str]) -> tuple[int, ...] | None:
+    """Per axis of a tensor the one that it becomes; ``None`` where there is none, or more than one may be.
+
+    Parameters
+    ----------
+    dims : what each dimension changes places with, itself for most
+    """
+    axes = [(frozenset((term.dim, term.stride) for term in axis.terms), axis.size) for axis in tensor.axes]
+    if len(set(axes)) < len(axes):
+        return None
+    try:
+        return tuple(
+            axes.index((frozenset((dims[dim], stride) for dim, stride in terms), size))
+            for terms, size in axes
+        )
+    except ValueError:
+        return None
+
+
+def _orders_are_closed(nest: Nest, dims: Mapping[str, str]) -> bool:
+    """Whether every effect of a loop order, with dimensions exchanged, is one that the block may have."""
+    for block in nest.blocks:
+        effects = {(frozenset(order.reused.items()), frozenset(order.slides.items())) for order in block.orders}
+        exchanged = {
+            (
+                frozenset((name, frozenset(dims[dim] for dim in run)) for name, run in order.reused.items()),
+                frozenset((name, dims.get(dim or "")) for name, dim in order.slides.items()),
+            )
+            for order in block.orders
+        }
+        if effects != exchanged:
+            return False
+    return True
+
+
+def _rows_are_alike(nest: Nest, group: AxisGroup, other: AxisGroup) -> bool:
+    """Whether two groups have tile sizes in the same places, and the same choices of them."""
+    places: dict[Expr, Expr] = {}
+    for boundary in nest.boundaries:
+        for dim, partner in zip(group.dims, other.dims, strict=True):
+            own, its = boundary[dim], boundary[partner]
+            if isinstance(own, Constant) and isinstance(its, Constant) and own.value == its.value:
+                continue
+            if not (isinstance(own, Variable) and isinstance(its, Variable)):
+                return False
+            if places.setdefault(own, its) is not its:
+                return False
+    if [places.get(variable) for variable in group.variables] != [*other.variables]:
+        return False
+    return group.rows is other.rows or np.array_equal(group.rows, other.rows)
