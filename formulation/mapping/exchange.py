@@ -7,10 +7,12 @@ are when the dimensions of two groups change places, so does the cost of every m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import combinations
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations, pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.mapping.arrangements import EVEN
@@ -19,8 +21,12 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rules import MetricCap
+from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
+
+NEITHER, OUTER, INNER, BOTH = range(4)
+"""Along which of two axes of an array something is spread."""
 
 
 def exchangeable_groups(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
@@ -30,12 +36,7 @@ def exchangeable_groups(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
     a mapping, its rules or the space may tell the two apart.
     """
     groups = problem.space.groups
-    is_even = problem.storage == EVEN and problem.even_space is None
-    if (
-        not (isinstance(problem.model, Hierarchy) and is_even)
-        or any(level.timing.set_up for level in problem.engine.levels)  # ports begin rows, along one axis
-        or any(not isinstance(rule, MetricCap) for rule in problem.constraints.rules)
-    ):
+    if not _counts_places_alike(problem):
         return ()
     pairs: list[tuple[int, int]] = []
     for first, second in combinations(range(len(groups)), 2):
@@ -45,6 +46,94 @@ def exchangeable_groups(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
         ):
             pairs.append((first, second))
     return tuple(pairs)
+
+
+def exchangeable_axes(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
+    """Pairs of axes of an array, by their blocks, that may change places in mappings at the same cost.
+
+    In mappings, that is, in which no dimension is spread along both: a dimension on two axes is cut in the
+    sequence of these.  Of every array one pair is named at most.
+    """
+    if not _counts_places_alike(problem):
+        return ()
+    nest, groups = problem.space.nest, problem.space.groups
+    pairs: dict[int, tuple[int, int]] = {}
+    for outer, inner in pairwise(nest.spatial):
+        block, other = nest.blocks[outer], nest.blocks[inner]
+        is_alike = block.axis is not None and other.axis is not None and block.level == other.level
+        if is_alike and replace(block.axis, name="") == replace(other.axis, name=""):  # type: ignore[type-var]
+            pairs.setdefault(block.level, (outer, inner))
+    return tuple(pair for pair in pairs.values() if all(_has_images(nest, group, pair) for group in groups))
+
+
+def sides(nest: Nest, group: AxisGroup, pair: tuple[int, int]) -> Int64s:
+    """Along which of two axes every row of a group is spread, shape (rows,).
+
+    `NEITHER`, `OUTER` or `INNER`, which tells of the first dimension that is spread at all, or `BOTH` where
+    some dimension is spread along both.
+
+    Parameters
+    ----------
+    pair : the blocks of the axes
+    """
+    result = np.zeros(len(group), dtype=np.int64)
+    for before, between, after in reversed(list(_tiles_around(nest, group, pair))):
+        on_outer, on_inner = before != between, between != after
+        result[on_outer & ~on_inner & (result != BOTH)] = OUTER
+        result[on_inner & ~on_outer & (result != BOTH)] = INNER
+        result[on_outer & on_inner] = BOTH
+    return result
+
+
+def _tiles_around(
+    nest: Nest, group: AxisGroup, pair: tuple[int, int]
+) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
+    """Of every dimension the tiles outside, between and inside two axes, each shape (rows,)."""
+    columns: dict[Expr, Int64s] = dict(zip(group.variables, group.rows.T, strict=True))
+
+    def values(expr: Expr) -> Int64s:
+        if isinstance(expr, Constant):
+            return np.full(len(group), expr.value, dtype=np.int64)
+        return columns[expr]
+
+    for dim in group.dims:
+        before, between, after = (values(nest.boundaries[edge][dim]) for edge in (*pair, pair[1] + 1))
+        yield before, between, after
+
+
+def _has_images(nest: Nest, group: AxisGroup, pair: tuple[int, int]) -> bool:
+    """Whether a group has every row that exchanged axes make of one of its own."""
+    if group.most > MANY_ROWS:
+        return False
+    rows = group.rows[sides(nest, group, pair) != BOTH]
+    images = rows.copy()
+    part = group.having(rows)
+    for dim, (before, between, after) in zip(group.dims, _tiles_around(nest, part, pair), strict=True):
+        tile = nest.boundaries[pair[1]][dim]
+        if isinstance(tile, Variable):
+            # One of both neighbours; the image has the other one.
+            images[:, group.variables.index(tile)] = before + after - between
+        elif (before + after - between != between).any():
+            return False
+    return bool(np.isin(as_items(images), as_items(rows)).all())
+
+
+def as_items(rows: Int64s) -> NDArray[np.void]:
+    """Every row of an array as one item, shape (rows,)."""
+    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+
+
+def _counts_places_alike(problem: LayerProblem) -> bool:
+    """Whether cost model and demands see dimensions and axes only as tensors and arrays have them."""
+    is_even = problem.storage == EVEN and problem.even_space is None
+    return (
+        isinstance(problem.model, Hierarchy)
+        and is_even
+        and not any(
+            level.timing.set_up for level in problem.engine.levels
+        )  # ports begin rows, along one axis
+        and all(isinstance(rule, MetricCap) for rule in problem.constraints.rules)
+    )
 
 
 def _are_exchangeable(problem: LayerProblem, group: AxisGroup, other: AxisGroup) -> bool:
@@ -91,7 +180,9 @@ def exchanged_axes(tensor: Tensor, dims: Mapping[str, str]) -> tuple[int, ...] |
 def _orders_are_closed(nest: Nest, dims: Mapping[str, str]) -> bool:
     """Whether every effect of a loop order, with dimensions exchanged, is one that the block may have."""
     for block in nest.blocks:
-        effects = {(frozenset(order.reused.items()), frozenset(order.slides.items())) for order in block.orders}
+        effects = {
+            (frozenset(order.reused.items()), frozenset(order.slides.items())) for order in block.orders
+        }
         exchanged = {
             (
                 frozenset((name, frozenset(dims[dim] for dim in run)) for name, run in order.reused.items()),

@@ -18,6 +18,7 @@ from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.mapping.bound_program_kernel import Scratch, bounds
 from tilewright.solvers.mapping.cuts import Cut, is_wanted
+from tilewright.solvers.mapping.descent_images import comparable, without_turned
 from tilewright.solvers.mapping.descent_order import (
     cheapest_last,
     keep_best,
@@ -125,13 +126,8 @@ def _split(decisions: Decisions, stack: Stack, stage: int, level: int) -> int:  
         edges = decisions.edges[decisions.edges_at[stage, group] :]
         own, column = cells[group], stack.level_cells[level + 1, group]
         own_cells = stack.indices[room:]
-        after, before = decisions.after[group], decisions.before[group]
-        # Cells of one stage alone are compared: those of a group that is still to be split follow later.
-        for place in range(level + 1, decisions.split_counts[stage]):
-            if stack.order[place] == after:
-                after = -1
-            if stack.order[place] == before:
-                before = -1
+        after = comparable(decisions, stack, stage, level, decisions.after[group])
+        before = comparable(decisions, stack, stage, level, decisions.before[group])
         while node < have and size < room:
             first, end = edges[own[node]], edges[own[node] + 1]
             if after >= 0:
@@ -296,6 +292,8 @@ def _expand(
         else:
             split = progress[level, NODE]
             count = made = _split(decisions, stack, stage, level)
+            if level + 1 == last and len(decisions.sided) > 0:
+                count = made = without_turned(decisions, stack, level + 1, count)
             if level + 1 == last or count > many:
                 state[BOUNDED] += count
                 count = _prune(program, decisions, stack, scratch, cut, level + 1, count)

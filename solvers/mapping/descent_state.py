@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from itertools import chain
 from typing import Final, NamedTuple
@@ -69,6 +69,10 @@ class Decisions(NamedTuple):
     reads : whether energy and cycles are among the program's roots, as 1
     after, before : for each group, another one that it may change places with, whose cells its own do not
         precede, or do not follow; -1 without one; shape (groups,)
+    sided : stages that settle along which of two exchangeable axes cells are spread, shape (arrays,)
+    sides : of their cells, as :func:`~tilewright.formulation.mapping.exchange.sides` has them
+    sides_at : where those of each group begin; the same less than -1 where the group does not say which of
+        two images is left out; shape (arrays, groups)
     """
 
     edges: Int32s
@@ -87,6 +91,9 @@ class Decisions(NamedTuple):
     reads: Int64s
     after: Int64s
     before: Int64s
+    sided: Int64s
+    sides: Int64s
+    sides_at: Int64s
 
     def without_exchanged(self, pairs: Iterable[tuple[int, int]]) -> Decisions:
         """The same without what groups that change places make of others.
@@ -99,6 +106,24 @@ class Decisions(NamedTuple):
         for first, second in pairs:
             after[second], before[first] = first, second
         return self._replace(after=after, before=before)
+
+    def without_turned(self, stage: int, sides: Sequence[Int64s], paired: Collection[int]) -> Decisions:
+        """The same without what two axes of an array that change places make of others.
+
+        Parameters
+        ----------
+        stage : that settles the sides
+        sides : of each group, along which of both axes every cell of the stage is spread
+        paired : groups that may change places, which tell no image from another
+        """
+        sizes = [len(own) for own in sides]
+        starts = len(self.sides) + np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        tells = [place not in paired for place in range(len(sides))]
+        return self._replace(
+            sided=np.append(self.sided, stage),
+            sides_at=np.vstack([self.sides_at, np.where(tells, starts, -1 - starts)]).astype(np.int64),
+            sides=np.concatenate([self.sides, *sides]),
+        )
 
 
 class Stack(NamedTuple):
@@ -194,6 +219,9 @@ def decisions_of(
         reads=np.array(reads, dtype=np.int64),
         after=np.full(len(staged), -1, dtype=np.int64),
         before=np.full(len(staged), -1, dtype=np.int64),
+        sided=np.zeros(0, dtype=np.int64),
+        sides_at=np.zeros((0, len(staged)), dtype=np.int64),
+        sides=np.zeros(0, dtype=np.int64),
     )
 
 

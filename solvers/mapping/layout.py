@@ -11,25 +11,25 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
-from tilewright.formulation.mapping.exchange import exchangeable_groups
+from tilewright.formulation.mapping.exchange import as_items, exchangeable_axes, exchangeable_groups, sides
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import wanted_rows
-from tilewright.foundation.arrays import Indices, Int64s
+from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
 from tilewright.solvers.mapping.descent_state import Decisions, decisions_of
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.shared_tables import SharedTables
-from tilewright.solvers.mapping.staged_tables import StagedTable, decisive
+from tilewright.solvers.mapping.staged_tables import StagedTable, decisive, settled_cells
 from tilewright.solvers.mapping.stages import STORAGE, Stage, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
 
@@ -53,6 +53,7 @@ class Layout:
     fits : whether tile sizes and array leave anything to choose
     checked_limits : ``LimitReachedError`` is raised where one of these strikes
     exchangeable : pairs of groups whose tiles may change places, with the same tables
+    axes : pairs of axes of an array that may change places, by their blocks
     bank : holds what bound programs read; ``None`` where there is one program alone
     shares : whether other layouts read the same tables
     tally : counts nodes and tables
@@ -70,6 +71,7 @@ class Layout:
     fits: bool
     checked_limits: Limits
     exchangeable: Sequence[tuple[int, int]] = ()
+    axes: Sequence[tuple[int, int]] = ()
     bank: TableBank | None = None
     shares: bool = False
     tally: Tally = field(default_factory=Tally)
@@ -114,7 +116,13 @@ class Layout:
     @cached_property
     def decisions_once(self) -> Decisions:
         """The same without mappings that exchanged groups make of others."""
-        return self.decisions.without_exchanged(self.exchangeable) if self.exchangeable else self.decisions
+        decisions = self.decisions.without_exchanged(self.exchangeable)
+        nest, paired = self.problem.space.nest, {*chain.from_iterable(self.exchangeable)}
+        for pair in self.axes:
+            settled = settled_cells(self.staged, [sides(nest, own.table.group, pair) for own in self.staged])
+            if settled is not None:
+                decisions = decisions.without_turned(*settled, paired)
+        return decisions
 
     @property
     def bytes(self) -> int:
@@ -167,7 +175,8 @@ class Layout:
             energy=energy,
             cycles=None,
             powers=(1, 0),
-            exchangeable=[] if stages is not self.stages else self.exchangeable,
+            exchangeable=self.exchangeable if staged is self.staged else [],
+            axes=self.axes if staged is self.staged else [],
             bank=None,
         )
 
@@ -254,15 +263,11 @@ class LegalTables:
         kept = [np.arange(len(table)) for table in self.tables.tables]
         pairs = [*pairs]
         for first, second in (*pairs, *reversed(pairs)):
-            rows = [_as_items(self.tables.tables[place].group.rows[kept[place]]) for place in (first, second)]
-            for place, own, other in ((first, *rows), (second, *reversed(rows))):
-                kept[place] = kept[place][np.isin(own, other)]
+            own, other = (
+                as_items(self.tables.tables[place].group.rows[kept[place]]) for place in (first, second)
+            )
+            kept[first], kept[second] = (kept[first][np.isin(own, other)], kept[second][np.isin(other, own)])
         return self.restricted(kept)
-
-
-def _as_items(rows: Int64s) -> NDArray[np.void]:
-    """Every row as one item, shape (rows,)."""
-    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
 
 
 def laid_out(
@@ -313,6 +318,7 @@ def laid_out(
         lower_bounds=legal.array.bounds([statement.energy, statement.cycles]),
         fits=legal.array.fits,
         checked_limits=checked_limits,
+        axes=exchangeable_axes(problem),
         exchangeable=[pair for pair in pairs if staged[pair[0]].has_cells_of(staged[pair[1]])],
         bank=bank,
         shares=legal.shares,

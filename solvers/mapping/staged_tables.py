@@ -207,6 +207,27 @@ class StagedTable:
         return 0, len(self.starts[0])
 
 
+def settled_cells(
+    staged: Sequence[StagedTable], of_rows: Sequence[Int64s]
+) -> tuple[int, list[Int64s]] | None:
+    """The first stage from which on all cells have rows of one class, and the classes of cells there.
+
+    Parameters
+    ----------
+    of_rows : of every group, the class of each row
+
+    Returns ``None`` where no stage settles them.
+    """
+    for stage in range(len(staged[0].starts) if staged else 0):
+        starts = [own.starts[stage] for own in staged]
+        if all(
+            np.isin(np.flatnonzero(np.diff(own)) + 1, begin).all()
+            for own, begin in zip(of_rows, starts, strict=True)
+        ):
+            return stage, [own[begin] for own, begin in zip(of_rows, starts, strict=True)]
+    return None
+
+
 def decisive(staged: Sequence[StagedTable], stages: Sequence[Stage]) -> tuple[list[Stage], list[StagedTable]]:
     """The stages that split a cell or make a choice, at least one, and the tables in these alone.
 

@@ -6,13 +6,14 @@ with Q, R with S), so does the cost of every tree.  Of two such trees a search n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilewright.formulation.mapping.exchange import carries_alike, exchanged_axes
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.workloads.mapping.operator import Operator
 
 EXCHANGED = {"P": "Q", "Q": "P", "R": "S", "S": "R"}
 """Rows and columns by what loops are like."""
@@ -67,11 +68,8 @@ def mirrored_ranks(group: FusedGroup, engine: Engine) -> dict[int, int]:
         return {}
     if any(level.timing.set_up for level in engine.levels):
         return {}  # ports begin rows, which run along columns
-    for level in engine.levels:
-        for axis in level.fanout.axes if level.fanout is not None else ():
-            carries = axis.carries
-            if carries is not None and any((a in carries) != (b in carries) for a, b in EXCHANGED.items()):
-                return {}
+    if not all(carries_alike(engine, like, other) for like, other in EXCHANGED.items()):
+        return {}
     ranks: dict[int, int] = {}
     places: dict[tuple[str, str], tuple[int, ...]] = {}
     for name, operator in group.layers:
@@ -114,17 +112,3 @@ def exchanged_dims(operator: Operator) -> dict[str, str] | None:
             return None
         dims[dimension.name] = partner.name
     return dims
-
-
-def exchanged_axes(tensor: Tensor, dims: Mapping[str, str]) -> tuple[int, ...] | None:
-    """Per axis of a tensor the one that it becomes; ``None`` where there is none, or more than one may be."""
-    axes = [(frozenset((term.dim, term.stride) for term in axis.terms), axis.size) for axis in tensor.axes]
-    if len(set(axes)) < len(axes):
-        return None
-    try:
-        return tuple(
-            axes.index((frozenset((dims[dim], stride) for dim, stride in terms), size))
-            for terms, size in axes
-        )
-    except ValueError:
-        return None
