@@ -25,7 +25,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
-from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -148,17 +148,21 @@ def _spent(level: MemoryLevel, tensor: Tensor) -> Fraction:
     return level.write_energy_of(tensor.role) if tensor.is_output else level.read_energy_of(tensor.role)
 
 
-def part_problem(problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE) -> LayerProblem:
+def part_problem(
+    problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE, alike: Alike | None = None
+) -> LayerProblem:
     """A problem of energy that no mapping whose pattern has a part spends less than on that part.
 
     Parameters
     ----------
     weight : what each of the part's own cycles costs besides, pJ
+    alike : what parts of the problem have in common
     """
     operator, model = problem.operator, problem.model
     assert isinstance(model, Hierarchy)
     engine = _machine(problem, part)
-    space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
+    orders = partial(model.orders, operator, engine)
+    space = build_space(operator, engine, orders, (), problem.space.tiles, alike=alike)
     # One block of loops stands for those of all levels outside the first array.
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
     by_store = model.energy_by_store(nest)

@@ -131,7 +131,8 @@ def _offer_tiles_of_parts(
         if search.answer is not None:
             tiles.mix(search.answer)
         alone = PartTiles(search.problem)
-        alone.learn(([answer for answer in bounds.innermost if answer.is_exact] or bounds.innermost)[-1])
+        having = [answer for answer in bounds.innermost if answer.tiles]
+        alone.learn(([answer for answer in having if answer.is_exact] or having)[-1])
         for problem in (alone.problem, tiles.problem):
             if not (is_large(problem) or search.done):
                 _offer(search, problem, OF_PARTS, method, _DEEP_SHARE, _DEEPEST)

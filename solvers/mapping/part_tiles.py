@@ -29,8 +29,8 @@ class PartAnswer:
     ----------
     part : the problem that was searched
     least : lower bound of its energy, pJ
-    is_exact : whether nothing is left open below that
-    tiles : tile sizes of the cheapest mapping found; none without one
+    is_exact : whether nothing is left open below that: it is the least, or as much as was asked for
+    tiles : tile sizes of the cheapest mapping found that costs less than was asked for; none without one
     """
 
     part: LayerProblem

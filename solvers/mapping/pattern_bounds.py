@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import (
     StoragePart,
     compulsory,
@@ -29,22 +30,31 @@ from tilewright.formulation.mapping.storage_parts import (
 )
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
-from tilewright.solvers.mapping.goals import LeastEnergy
-from tilewright.solvers.mapping.layout import Deciding, laid_out
+from tilewright.solvers.mapping.goals import LeastEnergy, goal_of
+from tilewright.solvers.mapping.layout import Deciding, Layout, LegalTables, laid_out
 from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
+from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
-_EFFORTS = (50_000, 1_000_000)
+_EFFORTS = (50_000, 1_000_000, 10_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
+_MOST_BYTES = 200_000_000
+"""Of tables that searches of parts read."""
 _DEEP = 60_000_000
 """Nodes bounded for a part of the one pattern that there is."""
 _EXACT = len(_EFFORTS) + 1
 """Efforts, so to speak, that a part has been searched with whose cost is known."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
+_BEYOND = 1e-6
+"""Relative: by how much more is asked of a part than what is needed; far more than the rounding."""
 _WEIGHTS = (0.7, 1.4, 2.8)
 """What a cycle costs besides, in shares of the energy that are worth the same share of the cycles."""
+_STEP = 0.03
+"""Relative: by how much a search of much effort shall raise the key of the cheapest pattern."""
+_WEIGHTS_OF_MANY = (1.0,)
+"""The same where patterns are many, beside the energies of the first one that these do not close."""
 _FINEST = 16  # parts of a pJ
 
 
@@ -133,17 +143,30 @@ class PatternBounds:
         self._compulsory: dict[tuple[int, int, int, bool], float] = {}  # of tensors, in parts
         self.weights = [Fraction(0)]
         self.innermost: list[PartAnswer] = []
+        self._alike, self._tables = Alike(), SharedTables()
+        self._layouts: dict[tuple[StoragePart, Fraction], Layout] = {}
         self._terms: list[_Term] = []
-        sums = [self._sum_of_terms()]
-        worth = Fraction(b, a) * Fraction(float(sums[0].min()) / self._cycles)
-        for factor in _WEIGHTS if b and math.prod(self._shape) == 1 else ():
+        self._sums: Floats = np.asarray([self._sum_of_terms()])
+        if math.prod(self._shape) == 1:
+            self._weigh(float(self._sums.min()), _WEIGHTS)
+        self._keys = self.least_keys(self._sums)
+        self._is_taken = np.zeros(len(self._keys), dtype=np.bool_)
+
+    def _weigh(self, energy: float, factors: Sequence[float]) -> None:
+        """Bound sums with cycles, too, where these count.
+
+        Parameters
+        ----------
+        energy : with which cycles are worth something, pJ
+        factors : of what a cycle is worth
+        """
+        a, b = self._powers
+        worth = Fraction(b, a) * Fraction(energy / self._cycles)
+        for factor in factors if b else ():
             weight = (worth * Fraction(factor)).limit_denominator(_FINEST)
             if weight > self.weights[-1]:
                 self.weights.append(weight)
-                sums.append(self._sum_of_terms())
-        self._sums: Floats = np.asarray(sums)
-        self._keys = self.least_keys(self._sums)
-        self._is_taken = np.zeros(len(self._keys), dtype=np.bool_)
+                self._sums = np.vstack([self._sums, self._sum_of_terms()])
 
     def _sum_of_terms(self) -> Floats:
         """Add the terms of the last weight; what all patterns cost at least."""
@@ -183,13 +206,27 @@ class PatternBounds:
             cheapest = int(np.argmin(np.where(self._is_taken, math.inf, self._keys)))
             if self._is_taken[cheapest] or math.isinf(self._keys[cheapest]):
                 return None
-            asked = [int(term.asked[term.of_pattern[cheapest]]) for term in self._terms]
-            if min(asked, default=_EXACT) >= len(_EFFORTS):
+            term = self._next_term(cheapest)
+            if term is None:
                 self._is_taken[cheapest] = True
                 return self._known(cheapest)
-            term = self._terms[asked.index(min(asked))]
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
+
+    def _next_term(self, pattern: int) -> _Term | None:
+        """The term that is searched next for a pattern; ``None`` where none is."""
+        asked = {place: int(term.asked[term.of_pattern[pattern]]) for place, term in enumerate(self._terms)}
+        left = [place for place, own in asked.items() if own < len(_EFFORTS)]
+        if not left and len(self._keys) > 1 and len(self.weights) == 1:
+            before = len(self._terms)
+            self._weigh(float(self._sums[0, pattern]), _WEIGHTS_OF_MANY)
+            left, asked = (
+                [*range(before, len(self._terms))],
+                dict.fromkeys(range(before, len(self._terms)), 0),
+            )
+        # Energies alone come first: they bound many patterns at once.
+        first = min(left, key=lambda place: (self._terms[place].weight > 0, asked[place]), default=None)
+        return None if first is None else self._terms[first]
 
     def deepened(self, search: LayerSearch) -> Iterator[BoundedPattern]:
         """The one pattern that there is, known better after every search of a part with much effort.
@@ -207,7 +244,7 @@ class PatternBounds:
                 # Where steps count, they are settled first.
                 deciding = Deciding(spread_first=True) if term.weight else None
                 part = part_problem(search.problem, term.parts[0], self.weights[term.weight])
-                answer = least_energy(search, part, _DEEP, deciding)
+                answer = least_energy(search, part, _DEEP, deciding, self._enough(term, 0))
                 self._note(answer, term.parts[0])
                 term.values[0] = max(term.values[0], answer.least)
                 term.asked[0] = _EXACT if answer.is_exact else len(_EFFORTS)
@@ -232,17 +269,27 @@ class PatternBounds:
         Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
         the same arrays between, the part costs no less.
         """
-        asked = int(term.asked[number])
+        own, asked = number, int(term.asked[number])
         number = self._representative(term, number)
+        enough = most = self._enough(term, number)
+        if 0 < asked == len(_EFFORTS) - 1:  # little by little: goals fall, and other parts may suffice
+            enough = min(most, self._enough(term, number, self.least * (1 + _STEP)))
+            if enough <= float(term.values[number]) * (1 + 2 * _BEYOND):  # the other one says no more
+                number = own
+                most = self._enough(term, number)
+                enough = min(most, self._enough(term, number, self.least * (1 + _STEP)))
         inherited = float(term.values[number])
-        answer = self._searched(term, number, _EFFORTS[asked])
+        answer = self._searched(term, number, _EFFORTS[asked], enough)
         value = answer.least
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
         # Every element of the difference is fetched once at least.
         known = value + term.compulsory[dearer] - term.compulsory[number]
         term.values[dearer] = np.maximum(term.values[dearer], known)
-        term.asked[number] = _EXACT if answer.is_exact else asked + 1
+        if not answer.is_exact:
+            term.asked[number] = asked + 1
+        elif value < enough or enough == most:
+            term.asked[number] = _EXACT
         if value <= inherited * (1 + _ROUNDING):
             self._settle(term, number)
         risen = np.zeros(len(before))
@@ -287,12 +334,57 @@ class PatternBounds:
         unit = term.units
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
-    def _searched(self, term: _Term, number: int, effort: int) -> PartAnswer:
-        """What a part costs at least, as far as a search of some effort knows."""
-        problem = part_problem(self._search.problem, term.parts[number], self.weights[term.weight])
-        answer = least_energy(self._search, problem, effort)
+    def _enough(self, term: _Term, number: int, most: float = math.inf) -> float:
+        """What a part may cost at least, pJ, so that no pattern needs to know more of it; infinite without a goal.
+
+        Where all else costs what is known, every pattern that has the part, or a dearer one, reaches the goal
+        then.  Other parts and bounds only rise, and goals fall, so nothing will ever need more.
+
+        Parameters
+        ----------
+        most : key, in pJ and cycles, instead of a higher goal
+        """
+        wanted = goal_of(self._search)
+        goal = min(most, math.inf if wanted is None else float(wanted))
+        if math.isinf(goal):
+            return math.inf
+        a, b = self._powers
+        own = np.flatnonzero(~self._is_taken) if not self._is_taken.all() else np.arange(len(self._keys))
+        weight = float(self.weights[term.weight])
+        # Beyond some cycles the energy alone reaches the goal; before, the sum must, which is most at an end.
+        ends = [np.full(len(own), self._cycles)]
+        if b:
+            with np.errstate(divide="ignore", over="ignore"):
+                latest = (goal / self._sums[0, own] ** a) ** (1 / b)
+            ends.append(np.maximum(latest, self._cycles))
+        sums = np.max([weight * at + (goal / at**b) ** (1 / a) for at in ends], axis=0)
+        needed = np.full(len(term.parts), -math.inf)
+        places = term.of_pattern[own]
+        np.maximum.at(needed, places, sums - self._sums[term.weight, own] + term.values[places])
+        dearer = self._no_cheaper(term, number)
+        more = float((needed[dearer] - term.compulsory[dearer]).max()) + float(term.compulsory[number])
+        return max(more, float(term.values[number])) * (1 + _BEYOND)
+
+    def _searched(self, term: _Term, number: int, effort: int, enough: float) -> PartAnswer:
+        """What a part costs at least, as far as a search of some effort knows, or enough."""
+        layout = self._layout(term.parts[number], self.weights[term.weight])
+        answer = _least_energy(self._search, layout, effort, enough)
         self._note(answer, term.parts[number])
         return answer
+
+    def _layout(self, part: StoragePart, weight: Fraction) -> Layout:
+        """The layout of a part; those of many parts read the same tables."""
+        known = self._layouts.get((part, weight))
+        if known is None:
+            if self._tables.bytes + sum(own.bytes for own in self._layouts.values()) > _MOST_BYTES:
+                self._tables.clear()
+                self._layouts.clear()
+            search = self._search
+            problem = part_problem(search.problem, part, weight, self._alike)
+            legal = LegalTables(problem, search.limits, self._tables)
+            known = laid_out(problem, search.limits, tally=search.tally, legal=legal)
+            self._layouts[part, weight] = known
+        return known
 
     def _note(self, answer: PartAnswer, part: StoragePart) -> None:
         """Keep the answer of a part that has the innermost tiles."""
@@ -324,7 +416,9 @@ class PatternBounds:
         unused = [all(source is None for source in part.sources) for part in parts]
         asked: Int64s = np.where(unused, _EXACT, 0).astype(np.int64)
         kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
-        _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
+        numbers: Int64s = np.arange(len(parts))  # ports of dearer levels may be the faster ones
+        if not self.weights[weight]:
+            _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
         return _Term(
             weight,
             parts,
@@ -354,7 +448,11 @@ class PatternBounds:
 
 
 def least_energy(
-    search: LayerSearch, part: LayerProblem, effort: int, deciding: Deciding | None = None
+    search: LayerSearch,
+    part: LayerProblem,
+    effort: int,
+    deciding: Deciding | None = None,
+    enough: float = math.inf,
 ) -> PartAnswer:
     """What a part costs at least, as far as a search of some effort knows.
 
@@ -366,13 +464,20 @@ def least_energy(
     part : to be searched for the least energy
     effort : nodes that are bounded at most
     deciding : in which order; by default that for energy
+    enough : pJ; what costs as much is of no interest, and far fewer nodes are below
     """
-    goal = LeastEnergy()
     layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
+    return _least_energy(search, layout, effort, enough)
+
+
+def _least_energy(search: LayerSearch, layout: Layout, effort: int, enough: float) -> PartAnswer:
+    """As :func:`least_energy`, for the layout of a part."""
+    part, scale = layout.problem, layout.problem.statement.energy_scale
+    goal = LeastEnergy(enough * scale)
     tree = BestFirst(search, goal, layout)
     if tree.empty:
         return PartAnswer(part, math.inf, True, {})
     tree.limit(effort)
     left = tree.run()
     least = min(goal.best, math.inf if left is None else left)
-    return PartAnswer(part, least / part.statement.energy_scale, left is None, goal.tiles)
+    return PartAnswer(part, least / scale, left is None, goal.tiles)
