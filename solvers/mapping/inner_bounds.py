@@ -8,7 +8,8 @@ import numpy as np
 
 from tilewright.formulation.mapping.inner_levels import firsts, inner_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, least_energy
+from tilewright.solvers.mapping.part_costs import least_energy
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 
 _EFFORT = 4_000_000  # nodes bounded for the cost of some levels
 _SAFE = 1 - 1e-9  # far above the rounding of sums

@@ -20,7 +20,6 @@ from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import (
     StoragePart,
     compulsory,
@@ -29,18 +28,15 @@ from tilewright.formulation.mapping.storage_parts import (
     place_in,
 )
 from tilewright.foundation.arrays import Floats, Int64s
-from tilewright.solvers.mapping.best_first import BestFirst
-from tilewright.solvers.mapping.goals import LeastEnergy, goal_of
-from tilewright.solvers.mapping.layout import Deciding, Layout, LegalTables, laid_out
+from tilewright.solvers.mapping.goals import goal_of
+from tilewright.solvers.mapping.layout import Deciding
+from tilewright.solvers.mapping.part_costs import PartCosts, least_energy
 from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
-from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
-_MOST_BYTES = 200_000_000
-"""Of tables that searches of parts read."""
 _DEEP = 60_000_000
 """Nodes bounded for a part of the one pattern that there is."""
 _EXACT = len(_EFFORTS) + 1
@@ -138,13 +134,12 @@ class PatternBounds:
         residency = problem.space.nest.residency
         self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
-        self._powers = a, b = problem.objective.key_powers
+        self._powers = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
         self._compulsory: dict[tuple[int, int, int, bool], float] = {}  # of tensors, in parts
         self.weights = [Fraction(0)]
         self.innermost: list[PartAnswer] = []
-        self._alike, self._tables = Alike(), SharedTables()
-        self._layouts: dict[tuple[StoragePart, Fraction], Layout] = {}
+        self._costs = PartCosts(search)
         self._terms: list[_Term] = []
         self._sums: Floats = np.asarray([self._sum_of_terms()])
         if math.prod(self._shape) == 1:
@@ -335,7 +330,7 @@ class PatternBounds:
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
     def _enough(self, term: _Term, number: int, most: float = math.inf) -> float:
-        """What a part may cost at least, pJ, so that no pattern needs to know more of it; infinite without a goal.
+        """What a part has to cost, pJ, so that no pattern needs to know more of it; infinite without a goal.
 
         Where all else costs what is known, every pattern that has the part, or a dearer one, reaches the goal
         then.  Other parts and bounds only rise, and goals fall, so nothing will ever need more.
@@ -349,11 +344,12 @@ class PatternBounds:
         if math.isinf(goal):
             return math.inf
         a, b = self._powers
-        own = np.flatnonzero(~self._is_taken) if not self._is_taken.all() else np.arange(len(self._keys))
+        is_open = np.isfinite(self._sums).all(axis=0)
+        own = np.flatnonzero(is_open if self._is_taken.all() else is_open & ~self._is_taken)
         weight = float(self.weights[term.weight])
         # Beyond some cycles the energy alone reaches the goal; before, the sum must, which is most at an end.
         ends = [np.full(len(own), self._cycles)]
-        if b:
+        if weight:
             with np.errstate(divide="ignore", over="ignore"):
                 latest = (goal / self._sums[0, own] ** a) ** (1 / b)
             ends.append(np.maximum(latest, self._cycles))
@@ -367,24 +363,9 @@ class PatternBounds:
 
     def _searched(self, term: _Term, number: int, effort: int, enough: float) -> PartAnswer:
         """What a part costs at least, as far as a search of some effort knows, or enough."""
-        layout = self._layout(term.parts[number], self.weights[term.weight])
-        answer = _least_energy(self._search, layout, effort, enough)
+        answer = self._costs.least(term.parts[number], self.weights[term.weight], effort, enough)
         self._note(answer, term.parts[number])
         return answer
-
-    def _layout(self, part: StoragePart, weight: Fraction) -> Layout:
-        """The layout of a part; those of many parts read the same tables."""
-        known = self._layouts.get((part, weight))
-        if known is None:
-            if self._tables.bytes + sum(own.bytes for own in self._layouts.values()) > _MOST_BYTES:
-                self._tables.clear()
-                self._layouts.clear()
-            search = self._search
-            problem = part_problem(search.problem, part, weight, self._alike)
-            legal = LegalTables(problem, search.limits, self._tables)
-            known = laid_out(problem, search.limits, tally=search.tally, legal=legal)
-            self._layouts[part, weight] = known
-        return known
 
     def _note(self, answer: PartAnswer, part: StoragePart) -> None:
         """Keep the answer of a part that has the innermost tiles."""
@@ -445,39 +426,3 @@ class PatternBounds:
                 float(level.write_energy_of(tensor.role)) * stored,
             ]
         return runs, units
-
-
-def least_energy(
-    search: LayerSearch,
-    part: LayerProblem,
-    effort: int,
-    deciding: Deciding | None = None,
-    enough: float = math.inf,
-) -> PartAnswer:
-    """What a part costs at least, as far as a search of some effort knows.
-
-    Raises ``LimitReachedError`` where a limit strikes before.
-
-    Parameters
-    ----------
-    search : of the whole, whose limits count
-    part : to be searched for the least energy
-    effort : nodes that are bounded at most
-    deciding : in which order; by default that for energy
-    enough : pJ; what costs as much is of no interest, and far fewer nodes are below
-    """
-    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
-    return _least_energy(search, layout, effort, enough)
-
-
-def _least_energy(search: LayerSearch, layout: Layout, effort: int, enough: float) -> PartAnswer:
-    """As :func:`least_energy`, for the layout of a part."""
-    part, scale = layout.problem, layout.problem.statement.energy_scale
-    goal = LeastEnergy(enough * scale)
-    tree = BestFirst(search, goal, layout)
-    if tree.empty:
-        return PartAnswer(part, math.inf, True, {})
-    tree.limit(effort)
-    left = tree.run()
-    least = min(goal.best, math.inf if left is None else left)
-    return PartAnswer(part, least / scale, left is None, goal.tiles)

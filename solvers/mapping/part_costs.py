@@ -1,0 +1,96 @@
+"""What single parts of storage patterns cost at least, each found by a search of its own.
+
+Parts of one problem mostly have the same tiles and read the same counts of them, at other energies, so they
+share tables; a part that is searched again, with more effort or for more, has its layout still.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.mapping.storage_parts import StoragePart, part_problem
+from tilewright.solvers.mapping.best_first import BestFirst
+from tilewright.solvers.mapping.goals import LeastEnergy
+from tilewright.solvers.mapping.layout import Deciding, Layout, LegalTables, laid_out
+from tilewright.solvers.mapping.part_tiles import PartAnswer
+from tilewright.solvers.mapping.shared_tables import SharedTables
+
+_MOST_BYTES = 200_000_000  # of tables that searches of parts read
+
+
+class PartCosts:
+    """Searches of the parts of one problem; they raise ``LimitReachedError`` where a limit strikes.
+
+    Parameters
+    ----------
+    search : of the whole, whose limits count
+    """
+
+    def __init__(self, search: LayerSearch) -> None:
+        self._search = search
+        self._alike, self._tables = Alike(), SharedTables()
+        self._layouts: dict[tuple[StoragePart, Fraction], Layout] = {}
+
+    def least(self, part: StoragePart, weight: Fraction, effort: int, enough: float) -> PartAnswer:
+        """What a part costs at least, as far as a search of some effort knows, or enough.
+
+        Parameters
+        ----------
+        weight : what each of the part's own cycles costs besides, pJ
+        effort, enough : as for :func:`least_energy`
+        """
+        return _least(self._search, self._layout(part, weight), effort, enough)
+
+    def _layout(self, part: StoragePart, weight: Fraction) -> Layout:
+        """The layout of a part; those of many parts read the same tables."""
+        known = self._layouts.get((part, weight))
+        if known is None:
+            if self._tables.bytes + sum(own.bytes for own in self._layouts.values()) > _MOST_BYTES:
+                self._tables.clear()
+                self._layouts.clear()
+            search = self._search
+            problem = part_problem(search.problem, part, weight, self._alike)
+            legal = LegalTables(problem, search.limits, self._tables)
+            known = laid_out(problem, search.limits, tally=search.tally, legal=legal)
+            self._layouts[part, weight] = known
+        return known
+
+
+def least_energy(
+    search: LayerSearch,
+    part: LayerProblem,
+    effort: int,
+    deciding: Deciding | None = None,
+    enough: float = math.inf,
+) -> PartAnswer:
+    """What a part costs at least, as far as a search of some effort knows.
+
+    Raises ``LimitReachedError`` where a limit strikes before.
+
+    Parameters
+    ----------
+    search : of the whole, whose limits count
+    part : to be searched for the least energy
+    effort : nodes that are bounded at most
+    deciding : in which order; by default that for energy
+    enough : pJ; what costs as much is of no interest, and far fewer nodes are below
+    """
+    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
+    return _least(search, layout, effort, enough)
+
+
+def _least(search: LayerSearch, layout: Layout, effort: int, enough: float) -> PartAnswer:
+    """As :func:`least_energy`, for the layout of a part."""
+    part, scale = layout.problem, layout.problem.statement.energy_scale
+    goal = LeastEnergy(enough * scale)
+    tree = BestFirst(search, goal, layout)
+    if tree.empty:
+        return PartAnswer(part, math.inf, True, {})
+    tree.limit(effort)
+    left = tree.run()
+    least = min(goal.best, math.inf if left is None else left)
+    return PartAnswer(part, least / scale, left is None, goal.tiles)
