@@ -127,7 +127,7 @@ def _counts_places_alike(problem: LayerProblem) -> bool:
     """Whether cost model and demands see dimensions and axes only as tensors and arrays have them."""
     is_even = problem.storage == EVEN and problem.even_space is None
     return (
-        isinstance(problem.model, Hierarchy)
+        type(problem.model) is Hierarchy  # others may tell rows from columns
         and is_even
         and not any(
             level.timing.set_up for level in problem.engine.levels

@@ -35,6 +35,7 @@ LAYERS = (
     "depthwise:C=4,P=4,Q=4,R=2,S=2",
     "nest:O[k,d,p,q] += I[c,d+t,p+r,q+s] * W[k,c,t,r,s] : k=2,c=2,d=3,p=3,q=3,t=2,r=2,s=2",
 )
+SMALL = ("conv:K=2,C=1,P=3,Q=3,R=2,S=2", "conv:K=3,C=1,P=4,Q=4,R=1,S=1", "gemm:M=6,N=4,K=3")
 PRODUCTS = ("gemm:M=6,N=10,K=7", "matmul:B=3,M=4,N=5,K=4")
 
 
@@ -89,7 +90,7 @@ def test_exchanged_dimensions_cost_the_same(seed: int) -> None:
                     for node in mapping.nodes
                 )
             )
-            assert problem.outside(image) == problem.outside(mapping)
+            assert (problem.outside(image) is None) == (problem.outside(mapping) is None)
             assert costs(problem, image) == costs(problem, mapping)
 
 
@@ -114,16 +115,30 @@ def test_exchanged_axes_cost_the_same(seed: int) -> None:
         compared += 1
 
 
-@pytest.mark.parametrize("seed", range(effort(12)))
-def test_the_optimum_is_that_of_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Searches of one image find the oracle's least key and least energy, and bound fewer nodes."""
+def small_problem(seed: int) -> LayerProblem:
+    """A square layer or a product whose mappings are few, on a machine with a square array."""
     draw = random.Random(seed)
-    layer = draw.choice(("conv:K=2,C=2,P=3,Q=3,R=2,S=2", "conv:K=4,P=4,Q=4,C=1,R=1,S=1", "gemm:M=6,N=4,K=3"))
-    engine = square(load_engine("free") if False else random_engine(draw))
-    objective = parse_objective(draw.choice(["edp", "energy"]))
-    problem = layer_problem(parse_layer(layer)[1], replace(engine, levels=engine.levels[:3]), objective)
-    oracle = solve(problem, "exhaustive", Limits(20))
-    result = solve(problem, "branch", Limits(20))
+    while True:
+        layer = draw.choice(
+            ("conv:K=2,C=1,P=3,Q=3,R=2,S=2", "conv:K=3,C=1,P=4,Q=4,R=1,S=1", "gemm:M=6,N=4,K=3")
+        )
+        outer, *inner = random_engine(draw).levels
+        array = Fanout((ArrayAxis("x", 3), ArrayAxis("y", 3)), Fraction(draw.randint(0, 2)))
+        levels = (replace(outer, fanout=array), *(replace(level, fanout=None) for level in inner[:2]))
+        engine = replace(load_engine("eyeriss-256"), levels=levels)
+        objective = parse_objective(draw.choice(["edp", "energy"]))
+        problem = layer_problem(parse_layer(layer)[1], engine, objective)
+        if problem.space.size <= 100_000:
+            return problem
+
+
+@pytest.mark.parametrize("seed", range(effort(12)))
+def test_the_optimum_is_that_of_enumeration(seed: int) -> None:
+    """Searches of one image of two find the oracle's least key."""
+    problem = small_problem(seed)
+    assert exchangeable_axes(problem)
+    oracle = solve(problem, "exhaustive")
+    result = solve(problem, "branch")
     assert (result.status, result.key) == (oracle.status, oracle.key)
 
 
@@ -167,7 +182,7 @@ def test_what_tells_images_apart() -> None:
 
     outermost, *inner = engine.levels
     assert found(engine) == found(engine, "cycles<=100000") == (1, 1)
-    assert found(engine, "P@RF<=2") == found(engine, storage="uneven") == (0, 0)
+    assert found(engine, "tile(P@RF)<=2") == found(engine, storage="uneven") == (0, 0)
     rows = replace(outermost, timing=Timing(row=Fraction(1)))
     assert found(replace(engine, levels=(rows, *inner))) == (0, 0)
     carrying = [
