@@ -19,6 +19,7 @@ from written_out import keys_of_mappings
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import touched
+from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
@@ -113,9 +114,17 @@ def settled(draw: st.DrawFn, most: int) -> Instance:
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
 
 
-def bounds_of(problem: LayerProblem) -> Iterator[tuple[Stores, float]]:
+def search_from(problem: LayerProblem, known: Mapping | None) -> LayerSearch:
+    """A search with an incumbent, which says how much is asked of parts; or with none."""
+    search = LayerSearch(problem, Limits())
+    if known is not None:
+        search.offer(known, "test")
+    return search
+
+
+def bounds_of(problem: LayerProblem, known: Mapping | None = None) -> Iterator[tuple[Stores, float]]:
     """All patterns of a problem with their bounds."""
-    bounds = PatternBounds(LayerSearch(problem, Limits()))
+    bounds = PatternBounds(search_from(problem, known))
     while (pattern := bounds.take()) is not None:
         yield pattern.stores, pattern.key
 
@@ -140,9 +149,9 @@ def test_a_mapping_of_a_pattern_costs_the_same_on_the_whole_machine(data: st.Dat
     assert (alone.outside is None) == (within.outside is None)
 
 
-def looked_up(problem: LayerProblem, most: int) -> PatternBounds:
+def looked_up(problem: LayerProblem, most: int, known: Mapping | None = None) -> PatternBounds:
     """The bounds of all patterns, of which so many have been taken."""
-    bounds = PatternBounds(LayerSearch(problem, Limits()))
+    bounds = PatternBounds(search_from(problem, known))
     for _ in range(most):
         bounds.take()
     return bounds
@@ -151,18 +160,21 @@ def looked_up(problem: LayerProblem, most: int) -> PatternBounds:
 def _compare_bounds(instance: Instance, most: int) -> None:
     problem = instance.problem()
     assume(problem.space.size <= most and has_patterns(problem))
+    every = every_mapping(problem.operator, problem.engine, problem.space.nest.perfect)
+    legal = [mapping for mapping in every if not problem.judge(mapping).violations]
+    incumbent = legal[len(legal) // 2] if legal else None
     bounds = dict(bounds_of(problem))
     stages = [looked_up(problem, taken) for taken in (0, 1, 5, len(bounds))]
+    stages.append(looked_up(problem, len(bounds), incumbent))
     patterns = cartesian(*(r.alternatives for r in problem.space.nest.residency.values()))
     assert bounds.keys() <= {*patterns}
-    for mapping in every_mapping(problem.operator, problem.engine, problem.space.nest.perfect):
+    for mapping in legal:
         judgement = problem.judge(mapping)
-        if not judgement.violations:
-            assert judgement.outside is None
-            stores, most_of_bound = stores_of(problem, mapping), float(judgement.key) * (1 + 1e-12)
-            assert bounds[stores] <= most_of_bound
-            for known in stages:
-                assert known.key_within(levels_of(stores)) <= known.key_of(stores) <= most_of_bound
+        assert judgement.outside is None
+        stores, most_of_bound = stores_of(problem, mapping), float(judgement.key) * (1 + 1e-12)
+        assert bounds[stores] <= most_of_bound
+        for known in stages:
+            assert known.key_within(levels_of(stores)) <= known.key_of(stores) <= most_of_bound
 
 
 @settings(max_examples=effort(8))
@@ -184,10 +196,14 @@ def _compare_random_mappings(data: st.DataObject, most: int) -> None:
     instance = data.draw(loose(most, levels=4))
     problem = instance.problem()
     assume(has_patterns(problem))
-    bounds = dict(bounds_of(problem))
-    known = looked_up(problem, data.draw(st.integers(0, len(bounds))))
+    drawn = mappings(problem.operator, problem.engine, False, problem.space.nest.perfect)
+    incumbent = data.draw(drawn) if data.draw(st.booleans()) else None
+    if incumbent is not None and (problem.judge(incumbent).violations or problem.outside(incumbent)):
+        incumbent = None
+    bounds = dict(bounds_of(problem, incumbent))
+    known = looked_up(problem, data.draw(st.integers(0, len(bounds))), incumbent)
     for _ in range(10):
-        mapping = data.draw(mappings(problem.operator, problem.engine, False, problem.space.nest.perfect))
+        mapping = data.draw(drawn)
         judgement = problem.judge(mapping)
         if not judgement.violations and judgement.outside is None:
             stores = stores_of(problem, mapping)
