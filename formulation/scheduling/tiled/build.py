@@ -206,8 +206,7 @@ class _Builder:
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            first = int(self.base[index])
-            self.counts[index] += sum(source.note(first, entry) for entry in entries)
+            self.counts[index] += source.note(int(self.base[index]), entries)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
