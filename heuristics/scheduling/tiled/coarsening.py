@@ -37,6 +37,13 @@ FASTEST = 75_000
 MOST_PLANNED = 3_000_000
 """Atoms beyond which no plan is begun however long it may take: it needs more memory than machines have."""
 
+SLACK = 1.1
+"""Where time allows a single plan alone, sizes may have that many times the fewest atoms if they read fewer
+blocks, which take most of that time."""
+
+MOST_NEAR = 12
+"""Such sizes of a layer at most: comparing them takes time, too."""
+
 FEWEST = 10_000
 """Atoms that a DAG may always have."""
 
@@ -190,8 +197,9 @@ def _cap(
         ]
 
     menus = menus_in(room)
+    more = 1.0
     if remaining is not None and _fewest(menus, batch) > PASS * ATOMS_PER_SECOND * remaining:
-        room = 1.0
+        room, more = 1.0, SLACK
         menus = menus_in(room)
     _check_number(problem, menus, remaining)
     low, high = 0, max(given)
@@ -203,7 +211,7 @@ def _cap(
         )
         low, high = (middle, high) if total <= most else (low, middle)
     equal = [
-        [size] if count <= low else menu.equal(_best(menu.atoms, low // batch))
+        [size] if count <= low else _near(menu, _best(menu.atoms, low // batch), more)
         for size, count, menu in zip(sizes, given, menus, strict=True)
     ]
     capped = aligned(problem, [those[0] for those in equal], equal)
@@ -237,6 +245,15 @@ def _best(atoms: Int64s, most: float) -> int:
     """The first entry with at most so many atoms; where none has as few, the one with the fewest."""
     few = np.flatnonzero(atoms <= most)
     return int(few[0]) if len(few) else int(atoms.argmin())
+
+
+def _near(menu: SizeMenu, best: int, more: float) -> list[AtomSize]:
+    """The sizes that are as good as one of them, or all with at most so many times its atoms; itself first."""
+    if more == 1:
+        return menu.equal(best)
+    few = np.flatnonzero(menu.atoms <= more * menu.atoms[best])
+    few = few[np.argsort(menu.atoms[few], kind="stable")][:MOST_NEAR]
+    return [menu.size(best), *(menu.size(int(at)) for at in few if at != best)]
 
 
 def _plain(menu: SizeMenu, size: AtomSize) -> AtomSize:
