@@ -207,7 +207,9 @@ def _crossings(
             return flat_entries(axes, tiles[PART], strides[PART], cuts)
         return entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts)
 
-    alike = [along(at, tiles) if not set(axes.depends) & set(shared) else None for at, axes in enumerate(mapped)]
+    alike = [
+        along(at, tiles) if not set(axes.depends) & set(shared) else None for at, axes in enumerate(mapped)
+    ]
     made = []
     for places in product(*(range(len(tiles[axis]) - 1) for axis in shared)):
         chosen = list(tiles)
