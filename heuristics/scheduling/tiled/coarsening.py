@@ -254,7 +254,7 @@ def _best(atoms: Int64s, most: float) -> int:
 
 
 def _near(menu: SizeMenu, best: int, more: float) -> list[AtomSize]:
-    """The sizes that are as good as one of them, or some with at most so many times its atoms; it is first."""
+    """The sizes that are as good as one of them, or some of at most so many times its atoms; first it."""
     if more == 1:
         return menu.equal(best)
     few = np.flatnonzero(menu.atoms <= more * menu.atoms[best])
