@@ -41,7 +41,7 @@ class _Reads:
         return 2 * len(self.sizes) + sum(2 * len(blocks) for _, _, _, blocks in self.pairs)
 
 
-_READS: Memo[_Reads] = Memo(lambda reads: reads.numbers)
+READS: Memo[_Reads] = Memo(lambda reads: reads.numbers)
 
 
 @dataclass
@@ -89,7 +89,7 @@ class Source:
         made = self.task >= 0
         # layers repeat: what the same readers read of a source is the same wherever it stands
         key = tuple(map(id, crossings)), made, self.slots, self.bits
-        reads = _READS.recall(crossings[0], key, lambda: self._compute(crossings))
+        reads = READS.recall(crossings[0], key, lambda: self._compute(crossings))
         part = 0
         if len(reads.sizes):
             parents = reads.parents + self.task if made else reads.parents
