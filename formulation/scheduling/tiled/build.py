@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.atoms import layer_atoms, layer_weights
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.costs import AtomCosts, energy
@@ -34,6 +34,9 @@ from tilewright.formulation.scheduling.tiled.widths import in_bytes, result_bits
 from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Role, Tensor
+
+MIXED_READS = 5_000_000
+"""Reads behind movement that mixes coordinates, for every second that is left, that are not too many."""
 
 
 class _Builder:
@@ -206,8 +209,7 @@ class _Builder:
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            first = int(self.base[index])
-            self.counts[index] += sum(source.note(first, entry) for entry in entries)
+            self.counts[index] += source.note(int(self.base[index]), entries)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
@@ -248,6 +250,7 @@ class _Builder:
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots
         met = sample_entries(self.tilings[index].samples, 1, source.cuts[0])
+        self._afford(index, len(met.count) * len(boxes) * number.size)
         for mine, theirs, count in zip(met.consumer, met.producer, met.count, strict=True):
             elements = -(-np.multiply.outer(boxes * int(count), share) // total)
             size = in_bytes(elements * source.bits)
@@ -257,6 +260,15 @@ class _Builder:
             block = first + np.add.outer(np.arange(len(boxes)) * len(share), number)
             readers = np.tile(self.base[index] + int(mine) * per_sample + reader, len(boxes))
             self.add_reads(index, readers, block.ravel())
+
+    def _afford(self, index: int, reads: int) -> None:
+        """Refuse reads that alone take longer than the time that is left."""
+        left = None if self.limits is None else self.limits.remaining
+        if left is not None and reads > MIXED_READS * left:
+            raise LimitReachedError(
+                f"{self._outline()}; {self.units[index].name} reads {reads:,} parts of results, as "
+                "coordinates mix on the way to it: too many for a plan in the time that was left"
+            )
 
     def _read_unmapped_input(self, index: int, read: Read, tensor: Tensor) -> None:
         """An operand from DRAM whose coordinates mix: one block per share of it and sample range."""

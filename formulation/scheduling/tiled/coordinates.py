@@ -134,20 +134,31 @@ def inner_run(operator: Operator, axis: int) -> int:
     return operator.bounds[names[-1]]
 
 
-def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Int64s:
-    """Positions of a tensor's axis that loops in these ranges touch, ascending; strides leave gaps."""
+def run_touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Range | None:
+    """From which position up to which loops in these ranges touch a tensor's axis; ``None`` with gaps."""
     if len(axis.terms) == 1:
         only = axis.terms[0]
         low, high = ranges.get(only.dim, (0, bounds[only.dim]))
-        return np.arange(only.stride * low, only.stride * (high - 1) + 1, only.stride, dtype=np.int64)
+        first = only.stride * low
+        return (first, max(first, first + high - low)) if only.stride == 1 or high - low < 2 else None
     spans = [(term.stride, *ranges.get(term.dim, (0, bounds[term.dim]))) for term in axis.terms]
     first, run = sum(stride * low for stride, low, _ in spans), 1
     for stride, low, high in sorted(spans):
         if stride > run or high <= low:  # a gap between the positions, or none of them
-            break
+            return None
         run += stride * (high - 1 - low)
-    else:
-        return np.arange(first, first + run, dtype=np.int64)
+    return first, first + run
+
+
+def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Int64s:
+    """Positions of a tensor's axis that loops in these ranges touch, ascending; strides leave gaps."""
+    run = run_touched(axis, ranges, bounds)
+    if run is not None:
+        return np.arange(*run, dtype=np.int64)
+    spans = [(term.stride, *ranges.get(term.dim, (0, bounds[term.dim]))) for term in axis.terms]
+    if len(spans) == 1:
+        stride, low, high = spans[0]
+        return np.arange(stride * low, stride * (high - 1) + 1, stride, dtype=np.int64)
     positions = np.zeros(1, dtype=np.int64)
     for stride, low, high in spans:
         positions = distinct(np.add.outer(positions, stride * np.arange(low, high, dtype=np.int64)))

@@ -34,7 +34,7 @@ def first_equal(operator: Operator) -> Operator:
 
 
 class Memo(Generic[Value]):
-    """Values by an operator and a key.
+    """Values by an operator, or another object, and a key.
 
     Parameters
     ----------
@@ -43,22 +43,25 @@ class Memo(Generic[Value]):
 
     def __init__(self, size: Callable[[Value], int]) -> None:
         self._size = size
-        self._known: dict[tuple[int, Hashable], tuple[Operator, Value]] = {}
+        self._known: dict[tuple[int, Hashable], tuple[object, Value]] = {}
         self._numbers = 0
 
     def get(self, operator: Operator, key: Hashable, make: Callable[[], Value]) -> Value:
         """The value that was made for an equal operator and key, or a new one."""
-        first = first_equal(operator)
-        at: tuple[int, Any] = (id(first), key)
+        return self.recall(first_equal(operator), key, make)
+
+    def recall(self, owner: object, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value that was made for this very object and a key, or a new one."""
+        at: tuple[int, Any] = (id(owner), key)
         known = self._known.get(at)
-        if known is not None and known[0] is first:
+        if known is not None and known[0] is owner:
             return known[1]
         value = make()
         self._numbers += self._size(value)
         if len(self._known) >= MOST_ENTRIES or self._numbers > MOST_NUMBERS:
             self._known.clear()
             self._numbers = self._size(value)
-        self._known[at] = first, value
+        self._known[at] = owner, value
         return value
 
     def clear(self) -> None:

@@ -22,6 +22,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     Range,
     coordinate_of,
     loop_ranges,
+    run_touched,
     shape_of,
     touched,
 )
@@ -85,7 +86,34 @@ class Entries:
         return numbers[self.part]
 
 
-def _entries(cuts: Borders, offsets: Sequence[int], reads: Sequence[int], positions: list[Int64s]) -> Entries:
+Runs = tuple[Int64s, Int64s, Int64s, Int64s]
+"""Per run of positions of one set in one producing tile: the set, the tile, how many they are, and where the
+first of them stands."""
+
+
+def _runs_of_ranges(edges: Int64s, ranges: Sequence[Range]) -> Runs:
+    """The runs of sets that are ranges of positions."""
+    low, high = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+    first = edges.searchsorted(low, side="right") - 1
+    met = np.where(high > low, edges.searchsorted(high - 1, side="right") - first, 0)
+    of = np.repeat(np.arange(len(low)), met)
+    tile = first[of] + np.arange(len(of)) - (np.cumsum(met) - met)[of]
+    begin = np.maximum(low[of], edges[tile])
+    return of, tile, np.minimum(high[of], edges[tile + 1]) - begin, begin
+
+
+def _runs_of_positions(edges: Int64s, positions: Sequence[Int64s]) -> Runs:
+    """The runs of sets of positions, each ascending; where they stand in all sets put together."""
+    read = np.concatenate(positions)
+    of = np.repeat(np.arange(len(positions)), [len(these) for these in positions])
+    tile = edges.searchsorted(read, side="right") - 1
+    begins = np.flatnonzero(np.diff(of * len(edges) + tile, prepend=-1))
+    return of[begins], tile[begins], np.diff(begins, append=len(read)), begins
+
+
+def _entries(
+    cuts: Borders, offsets: Sequence[int], reads: Sequence[int], positions: Sequence[Range | Int64s]
+) -> Entries:
     """Entries of consuming tiles.
 
     Parameters
@@ -93,29 +121,29 @@ def _entries(cuts: Borders, offsets: Sequence[int], reads: Sequence[int], positi
     cuts : the producer's borders along the coordinate
     offsets : of the consuming tiles
     reads : per consuming tile, which of ``positions`` it reads
-    positions : distinct sets of them, each ascending
+    positions : distinct sets of them, each a range or ascending
     """
     edges = np.array(cuts, dtype=np.int64)
-    lengths = np.array([len(these) for these in positions])
-    read = np.concatenate(positions)
-    of = np.repeat(np.arange(len(positions)), lengths)
-    tile = edges.searchsorted(read, side="right") - 1
-    # runs of positions of one set in one producing tile
-    begins = np.flatnonzero(np.diff(of * len(edges) + tile, prepend=-1))
-    tiles_met = tile[begins]
-    counts = np.diff(begins, append=len(read))
+    ranges = [these for these in positions if isinstance(these, tuple)]
+    if len(ranges) == len(positions):
+        of, tiles_met, counts, begins = _runs_of_ranges(edges, ranges)
+        read = None
+    else:
+        sets = [np.arange(*these) if isinstance(these, tuple) else these for these in positions]
+        of, tiles_met, counts, begins = _runs_of_positions(edges, sets)
+        read = np.concatenate(sets)
     whole = counts == edges[tiles_met + 1] - edges[tiles_met]
     numbers: dict[Part, int] = {}
-    part = np.array(
-        [
-            numbers.setdefault(WHOLE if all_of_it else (j, read[a : a + count].tobytes()), len(numbers))
-            for j, a, count, all_of_it in zip(
-                tiles_met.tolist(), begins.tolist(), counts.tolist(), whole.tolist(), strict=True
-            )
-        ],
-        dtype=np.int64,
-    )
-    runs = np.bincount(of[begins], minlength=len(positions))
+    part = np.zeros(len(of), dtype=np.int64)
+    if len(of) and whole.all():
+        numbers[WHOLE] = 0
+    else:
+        runs_met = zip(tiles_met.tolist(), begins.tolist(), counts.tolist(), whole.tolist(), strict=True)
+        for at, (tile, begin, count, all_of_it) in enumerate(runs_met):
+            run = np.arange(begin, begin + count) if read is None else read[begin : begin + count]
+            key = WHOLE if all_of_it else (tile, run.tobytes())
+            part[at] = numbers.setdefault(key, len(numbers))
+    runs = np.bincount(of, minlength=len(positions))
     first, taken = np.cumsum(runs) - runs, np.array(reads, dtype=np.int64)
     met = runs[taken]
     run = np.arange(met.sum()) + np.repeat(first[taken] - (np.cumsum(met) - met), met)
@@ -233,7 +261,7 @@ def entries(
     known: dict[tuple[tuple[str, Range], ...], int] = {}
     offsets: list[int] = []
     reads: list[int] = []
-    positions: list[Int64s] = []
+    positions: list[Range | Int64s] = []
     names = {term.dim for axis in operand.axes for term in axis.terms}
     for combination in product(*(range(len(tiles[axis]) - 1) for axis in operand.depends)):
         ranges: dict[str, Range] = {}
@@ -244,7 +272,8 @@ def entries(
         key = tuple(sorted((name, span) for name, span in ranges.items() if name in names))
         if key not in known:
             known[key] = len(positions)
-            positions.append(positions_read(operator, operand, size, dict(key)))
+            run = range_read(operator, operand, size, dict(key))
+            positions.append(positions_read(operator, operand, size, dict(key)) if run is None else run)
         offsets.append(offset)
         reads.append(known[key])
     return _entries(cuts, offsets, reads, positions)
@@ -274,8 +303,9 @@ def positions_read(operator: Operator, operand: OperandAxes, size: int, ranges: 
     size : positions of the producer along the coordinate
     ranges : of the consumer's loops, from the first iteration to the one past the last
     """
-    if not operand.axes:
-        return np.arange(operand.inner, dtype=np.int64) - min(operand.first, 0)
+    run = range_read(operator, operand, size, ranges)
+    if run is not None:
+        return np.arange(*run, dtype=np.int64)
     positions = np.zeros(1, dtype=np.int64)
     for axis in operand.axes[:-1]:
         positions = np.add.outer(positions * axis.size, touched(axis, ranges, operator.bounds)).ravel()
@@ -284,6 +314,23 @@ def positions_read(operator: Operator, operand: OperandAxes, size: int, ranges: 
         last = last[(last >= 0) & (last < operand.inner)]
     positions = np.add.outer(positions * operand.inner, last).ravel() - operand.first
     return positions[(positions >= 0) & (positions < size)]
+
+
+def range_read(operator: Operator, operand: OperandAxes, size: int, ranges: dict[str, Range]) -> Range | None:
+    """As `positions_read`, from the first up to the last; ``None`` where that may leave gaps."""
+    if not operand.axes:
+        begin = -min(operand.first, 0)
+        return begin, begin + operand.inner
+    if len(operand.axes) > 1:
+        return None
+    run = run_touched(operand.axes[0], ranges, operator.bounds)
+    if run is None:
+        return None
+    low, high = run[0] - operand.before, run[1] - operand.before
+    if operand.before or operand.axes[0].size != operand.inner:
+        low, high = max(low, 0), min(high, operand.inner)
+    low, high = max(low - operand.first, 0), min(high - operand.first, size)
+    return low, max(low, high)
 
 
 def flatten_axes(operator: Operator, tensor: Tensor, sizes: Sequence[int]) -> tuple[OperandAxes, ...] | None:
@@ -315,16 +362,21 @@ def flat_entries(operand: OperandAxes, parts: Borders, stride: int, cuts: Border
     stride : what one part adds to an atom's number
     cuts : the producer's borders in channels
     """
-    positions = [flat_positions(operand, low, high) for low, high in pairwise(parts)]
+    positions = [flat_range(operand, low, high) for low, high in pairwise(parts)]
     return _entries(cuts, [tile * stride for tile in range(len(positions))], range(len(positions)), positions)
 
 
+def flat_range(operand: OperandAxes, low: int, high: int) -> Range:
+    """Channels behind a flattening that a part of the sum from ``low`` to ``high`` reads."""
+    return low // operand.inner, -(-high // operand.inner)
+
+
 def flat_positions(operand: OperandAxes, low: int, high: int) -> Int64s:
-    """Channels behind a flattening that a part of the sum from ``low`` to ``high`` reads, ascending."""
-    return np.arange(low // operand.inner, -(-high // operand.inner), dtype=np.int64)
+    """The channels of `flat_range`, ascending."""
+    return np.arange(*flat_range(operand, low, high), dtype=np.int64)
 
 
 def sample_entries(samples: Borders, stride: int, cuts: Borders) -> Entries:
     """Which ranges of samples of a consumer meet which of a producer."""
-    positions = [np.arange(low, high, dtype=np.int64) for low, high in pairwise(samples)]
+    positions = list(pairwise(samples))
     return _entries(cuts, [tile * stride for tile in range(len(positions))], range(len(positions)), positions)

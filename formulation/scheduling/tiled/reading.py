@@ -201,21 +201,21 @@ def _crossings(
             free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
     samples = sample_entries(tiling.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
 
-    def of(tiles: Sequence[Borders], offset: int) -> Crossing:
-        per_axis: list[Entries] = []
-        for coordinate, axes in enumerate(mapped):
-            cuts = origin.cuts[coordinate + 1]
-            if flat and coordinate == CHANNEL:
-                per_axis.append(flat_entries(axes, tiles[PART], strides[PART], cuts))
-            else:
-                size = origin.sizes[coordinate]
-                per_axis.append(entries(operator, axes, size, tiles, strides, cuts))
-        return Crossing((samples, per_axis[0], per_axis[1], per_axis[2]), free + offset)
+    def along(coordinate: int, tiles: Sequence[Borders]) -> Entries:
+        axes, cuts = mapped[coordinate], origin.cuts[coordinate + 1]
+        if flat and coordinate == CHANNEL:
+            return flat_entries(axes, tiles[PART], strides[PART], cuts)
+        return entries(operator, axes, origin.sizes[coordinate], tiles, strides, cuts)
 
+    alike = [
+        along(at, tiles) if not set(axes.depends) & set(shared) else None for at, axes in enumerate(mapped)
+    ]
     made = []
     for places in product(*(range(len(tiles[axis]) - 1) for axis in shared)):
         chosen = list(tiles)
         for axis, tile in zip(shared, places, strict=True):
             chosen[axis] = tiles[axis][tile : tile + 2]
-        made.append(of(chosen, sum(tile * strides[axis] for axis, tile in zip(shared, places, strict=True))))
+        offset = sum(tile * strides[axis] for axis, tile in zip(shared, places, strict=True))
+        channels, rows, columns = (known or along(at, chosen) for at, known in enumerate(alike))
+        made.append(Crossing((samples, channels, rows, columns), free + offset))
     return tuple(made)

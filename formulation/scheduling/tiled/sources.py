@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.dag import INPUT, REGION
+from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.overlap import Regions
 from tilewright.formulation.scheduling.tiled.reading import Crossing
 from tilewright.formulation.scheduling.tiled.tiling import Borders
@@ -18,19 +18,30 @@ from tilewright.foundation.arrays import Int32s, Int64s
 
 
 @dataclass(frozen=True)
-class _Noted:
-    """Reads of a source.
+class _Reads:
+    """Who reads which block of a source, wherever source and readers stand among all tasks.
 
     Parameters
     ----------
-    crossing : the products of entries that are read
-    first : the first task of who reads
-    numbers : per coordinate and entry, that of the part that is read
+    crossings : all that is read
+    sizes, parents : bytes of the blocks that are parts, and whose parts they are: results of these tasks,
+        counted from the first one of the source
+    pairs : which of the crossings, whether parts are read, who reads (tasks counted from the first one of
+        these readers) and the blocks: tasks counted from the source's first one, or parts from the first part
     """
 
-    crossing: Crossing
-    first: int
-    numbers: tuple[Int64s, ...]
+    crossings: tuple[tuple[Crossing, ...], ...]
+    sizes: Int64s
+    parents: Int64s
+    pairs: tuple[tuple[int, bool, Int32s, Int32s], ...]
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it holds."""
+        return 2 * len(self.sizes) + sum(2 * len(blocks) for _, _, _, blocks in self.pairs)
+
+
+READS: Memo[_Reads] = Memo(lambda reads: reads.numbers)
 
 
 @dataclass
@@ -43,25 +54,24 @@ class Source:
     task : the first task of the unit that makes it; negative for an input of the network
     slots : tasks per box of results; these are those of the last slot
     bits : of an element
+    noted : the first task of each reader, and what it reads
     """
 
     cuts: tuple[Borders, Borders, Borders, Borders]
     task: int
     slots: int
     bits: int
-    regions: tuple[Regions, ...] = ()
-    noted: list[_Noted] = field(default_factory=list)
+    noted: list[tuple[int, tuple[Crossing, ...]]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.regions = tuple(Regions(cuts) for cuts in self.cuts)
+    def note(self, first: int, crossings: tuple[Crossing, ...]) -> int:
+        """Note reads by atoms from task ``first`` on; how many there are.
 
-    def note(self, first: int, crossing: Crossing) -> int:
-        """Note reads by atoms from task ``first`` on; how many there are."""
-        numbers = tuple(
-            along.numbered(regions) for along, regions in zip(crossing.along, self.regions, strict=True)
+        The crossings are of readers of this source: of its borders.
+        """
+        self.noted.append((first, crossings))
+        return sum(
+            math.prod(len(along.consumer) for along in each.along) * len(each.free) for each in crossings
         )
-        self.noted.append(_Noted(crossing, first, numbers))
-        return math.prod(map(len, numbers)) * len(crossing.free)
 
     def reads(self, add_blocks: Callable[[int, Int64s, Int64s], int]) -> Iterator[tuple[Int32s, Int32s]]:
         """Who reads which block: all products of entries along coordinates, for all tiles that share them.
@@ -75,41 +85,67 @@ class Source:
         """
         if not self.noted:
             return
-        keys, parts = self._keys()
-        key = _joined(keys)
-        whole = key % parts == 0 if self.task >= 0 else np.zeros(len(key), dtype=np.bool_)
-        block = key // parts * self.slots + (self.task + self.slots - 1)
+        crossings = tuple(those for _, those in self.noted)
+        made = self.task >= 0
+        # layers repeat: what the same readers read of a source is the same wherever it stands
+        key = tuple(map(id, crossings)), made, self.slots, self.bits
+        reads = READS.recall(crossings[0], key, lambda: self._compute(crossings))
+        part = 0
+        if len(reads.sizes):
+            parents = reads.parents + self.task if made else reads.parents
+            part = add_blocks(REGION if made else INPUT, reads.sizes, parents)
+        for at, is_part, readers, blocks in reads.pairs:
+            yield readers + np.int32(self.noted[at][0]), blocks + np.int32(part if is_part else self.task)
+
+    def _compute(self, crossings: tuple[tuple[Crossing, ...], ...]) -> _Reads:
+        """The reads of a source and readers that all begin with task 0."""
+        flat = [each for those in crossings for each in those]
+        keys, parts = self._keys(flat)
+        key = np.concatenate(keys)
+        made = self.task >= 0
+        whole = key % parts == 0 if made else np.zeros(len(key), dtype=np.bool_)
+        block = key // parts * self.slots + (self.slots - 1)
+        sizes = parents = np.zeros(0, dtype=np.int64)
         if not whole.all():
             some = ~whole
             _, at, number = _distinct(key[some])
-            counts = [
-                _outer(np.multiply, [along.count for along in each.crossing.along]) for each in self.noted
-            ]
-            parent = block[some][at] if self.task >= 0 else np.full(len(at), -1, dtype=np.int64)
-            sizes = in_bytes(_joined(counts)[some][at] * self.bits)
-            block[some] = add_blocks(REGION if self.task >= 0 else INPUT, sizes, parent) + number
-        borders = np.cumsum([0, *map(len, keys)]).tolist()
+            counts = np.concatenate([_outer(np.multiply, [along.count for along in e.along]) for e in flat])
+            parents = block[some][at] if made else np.full(len(at), -1, dtype=np.int64)
+            sizes = in_bytes(counts[some][at] * self.bits)
+            block[some] = number
         read = block.astype(np.int32)
+        ends = np.cumsum([0, *map(len, keys)]).tolist()
         consumers = [
-            _outer(np.add, [along.consumer for along in each.crossing.along]).astype(np.int32)
-            for each in self.noted
+            _outer(np.add, [along.consumer for along in each.along]).astype(np.int32) for each in flat
         ]
+        pairs = []
         for chosen in (whole, ~whole):
-            for each, consumer, (low, high) in zip(self.noted, consumers, pairwise(borders), strict=True):
-                here = chosen[low:high]
-                if here.any():
-                    free = (each.crossing.free + each.first).astype(np.int32)
-                    readers = np.add.outer(consumer[here], free).ravel()
-                    yield readers, np.repeat(read[low:high][here], len(free))
+            here = 0
+            for at_reader, those in enumerate(crossings):
+                readers, blocks = [], []
+                for each in those:
+                    of = slice(ends[here], ends[here + 1])
+                    free = each.free.astype(np.int32)
+                    readers.append(np.add.outer(consumers[here][chosen[of]], free).ravel())
+                    blocks.append(np.repeat(read[of][chosen[of]], len(free)))
+                    here += 1
+                if sum(map(len, blocks)):
+                    pairs.append((at_reader, chosen is not whole, _joined(readers), _joined(blocks)))
+        return _Reads(crossings, sizes, parents, tuple(pairs))
 
-    def _keys(self) -> tuple[list[Int64s], int]:
+    def _keys(self, crossings: Sequence[Crossing]) -> tuple[list[Int64s], int]:
         """Per crossing and product of entries, a number for the part of a result that is read; and how many
         numbers a result has, that of the whole being the first.
         """
-        parts = math.prod(regions.most for regions in self.regions)
+        regions_of = tuple(Regions(cuts) for cuts in self.cuts)
+        numbers = [
+            [along.numbered(regions) for along, regions in zip(each.along, regions_of, strict=True)]
+            for each in crossings
+        ]
+        parts = math.prod(regions.most for regions in regions_of)
         tile, part = parts, 1
         steps: list[tuple[int, int]] = []
-        for cuts, regions in zip(reversed(self.cuts), reversed(self.regions), strict=True):
+        for cuts, regions in zip(reversed(self.cuts), reversed(regions_of), strict=True):
             steps.append((tile, part))
             tile, part = tile * (len(cuts) - 1), part * regions.most
         steps.reverse()
@@ -118,12 +154,10 @@ class Source:
                 np.add,
                 [
                     along.producer * by_tile + number * by_part
-                    for along, number, (by_tile, by_part) in zip(
-                        each.crossing.along, each.numbers, steps, strict=True
-                    )
+                    for along, number, (by_tile, by_part) in zip(each.along, of_each, steps, strict=True)
                 ],
             )
-            for each in self.noted
+            for each, of_each in zip(crossings, numbers, strict=True)
         ], parts
 
 
@@ -135,7 +169,7 @@ def _outer(operation: np.ufunc, columns: Sequence[Int64s]) -> Int64s:
     return combined
 
 
-def _joined(arrays: list[Int64s]) -> Int64s:
+def _joined(arrays: Sequence[Int32s]) -> Int32s:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 

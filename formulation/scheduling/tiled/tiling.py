@@ -70,7 +70,8 @@ def borders(size: int, tile: int, run: int | None = None) -> Borders:
     tile = max(1, min(tile, size))
     if tile >= inner:
         return (*range(0, size, tile // inner * inner), size)
-    return (*(start + at for start in range(0, size, inner) for at in range(0, inner, tile)), size)
+    runs = (range(start, start + inner, tile) for start in range(0, size, inner))
+    return (*itertools.chain.from_iterable(runs), size)
 
 
 def tiling(unit: Unit, size: AtomSize, batch: int) -> Tiling:

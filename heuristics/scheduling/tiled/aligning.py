@@ -103,15 +103,23 @@ def aligned(
         for meeting in filter(None, meetings):
             for unit in {reader, meeting.maker} & beside.keys():
                 beside[unit].append(meeting)
+    known: dict[tuple[int, bytes, bytes], Floats] = {}  # layers repeat, and so do their neighbours' sizes
+
+    def read_blocks(meeting: _Meeting, reading: Int64s, making: Int64s) -> Floats:
+        key = id(meeting.along), reading.tobytes(), making.tobytes()
+        if key not in known:
+            known[key] = _atoms(problem, meeting.reader, reading) * meeting.met(reading, making)
+        return known[key]
+
+    sides = {unit: _sides(equal[unit]) for unit in beside}
     for _ in range(SWEEPS):
-        for unit in beside:
-            candidates = _sides(equal[unit])
+        for unit, candidates in sides.items():
             reads: Floats = np.zeros(len(candidates))
             for meeting in beside[unit]:
                 reading, making = (
                     candidates if at == unit else chosen[at] for at in (meeting.reader, meeting.maker)
                 )
-                reads = reads + _atoms(problem, meeting.reader, reading) * meeting.met(reading, making)
+                reads = reads + read_blocks(meeting, reading, making)
             best = int(reads.argmin())
             picked[unit], chosen[unit] = equal[unit][best], candidates[best : best + 1]
     return tuple(picked)

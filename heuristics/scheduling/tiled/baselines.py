@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.foundation.options import option
-from tilewright.heuristics.scheduling.tiled.coarsening import workable
+from tilewright.heuristics.scheduling.tiled.coarsening import crowded, workable
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.partitions import (
     cnn_partition,
@@ -33,8 +33,13 @@ DEPTHS = (2, 3, 4, 6, 8)
 
 
 def shared_dag(search: TiledSearch, room: float) -> AtomicDag:
-    """Atoms that share out every layer over all engines, as many as the time that is left allows."""
+    """Atoms that share out every layer over all engines, as many as the time that is left allows.
+
+    Where that is a single plan of the coarsest, no menu of smaller ones is made.
+    """
     problem, limits = search.problem.problem, search.limits
+    if limits.remaining is not None and crowded(problem, limits.remaining):
+        room = 1.0
     return workable(problem, balanced_sizes(problem, room=room, limits=limits), room=room, limits=limits)[1]
 
 

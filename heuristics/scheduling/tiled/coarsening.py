@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.arrays import Bools, Int64s, distinct
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.aligning import aligned
-from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu
+from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, balanced_menu, fitting_menu
 
 MOST_ATOMS = 150_000
 """Atoms of a DAG.  A search looks at many; at this size one takes about a second and less than 1 GB."""
@@ -31,11 +31,18 @@ machine too."""
 PASS = 2
 """Times as many atoms allow a single plan in the time that is left."""
 
-FASTEST = 75_000
+FASTEST = 100_000
 """Atoms for every second that is left beyond which no plan is begun: it would not be complete."""
 
 MOST_PLANNED = 3_000_000
 """Atoms beyond which no plan is begun however long it may take: it needs more memory than machines have."""
+
+SLACK = 1.1
+"""Where time allows a single plan alone, sizes may have that many times the fewest atoms if they read fewer
+blocks, which take most of that time."""
+
+MOST_NEAR = 12
+"""Such sizes of a layer at most: comparing them takes time, too."""
 
 FEWEST = 10_000
 """Atoms that a DAG may always have."""
@@ -88,13 +95,13 @@ def workable(
     tried = 1 if all(size.samples == 1 for size in chosen) else problem.batch
     while True:
         dag = problem.unchecked_dag(chosen, limits, samples=tried)
-        crowded = distinct(dag.unit[dag.needs > limit]).tolist()
-        if not crowded:
+        too_large = distinct(dag.unit[dag.needs > limit]).tolist()
+        if not too_large:
             return tuple(chosen), dag if tried == problem.batch else problem.unchecked_dag(chosen, limits)
         needs = np.zeros(len(chosen), dtype=np.int64)
         np.maximum.at(needs, dag.unit, dag.needs)
-        wide |= {unit for unit in crowded if needs[unit] > FAR * limit}
-        for unit in crowded:
+        wide |= {unit for unit in too_large if needs[unit] > FAR * limit}
+        for unit in too_large:
             menu = balanced_menu(problem, problem.units[unit], counts[unit], room=cap.room, price=price)
             plain = _plain(menu, chosen[unit])
             if plain != chosen[unit]:
@@ -133,6 +140,12 @@ def _at_most(figures: Int64s, figure: float, part: float) -> Bools:
     """Which are at most a part of one of them, or the least where none is so small; all are below it."""
     kept: Bools = (figures <= max(min(part, TIGHTER) * figure, int(figures.min()))) & (figures < figure)
     return kept
+
+
+def crowded(problem: TiledProblem, remaining: float) -> bool:
+    """Whether even the coarsest atoms allow a single plan at most in so many seconds."""
+    fewest = sum(int(fitting_menu(problem, unit, 1.0).atoms.min()) for unit in problem.units)
+    return problem.batch * fewest > PASS * ATOMS_PER_SECOND * remaining
 
 
 def affordable(limits: Limits | None) -> int:
@@ -190,8 +203,9 @@ def _cap(
         ]
 
     menus = menus_in(room)
+    more = 1.0
     if remaining is not None and _fewest(menus, batch) > PASS * ATOMS_PER_SECOND * remaining:
-        room = 1.0
+        room, more = 1.0, SLACK
         menus = menus_in(room)
     _check_number(problem, menus, remaining)
     low, high = 0, max(given)
@@ -203,7 +217,7 @@ def _cap(
         )
         low, high = (middle, high) if total <= most else (low, middle)
     equal = [
-        [size] if count <= low else menu.equal(_best(menu.atoms, low // batch))
+        [size] if count <= low else _near(menu, _best(menu.atoms, low // batch), more)
         for size, count, menu in zip(sizes, given, menus, strict=True)
     ]
     capped = aligned(problem, [those[0] for those in equal], equal)
@@ -237,6 +251,15 @@ def _best(atoms: Int64s, most: float) -> int:
     """The first entry with at most so many atoms; where none has as few, the one with the fewest."""
     few = np.flatnonzero(atoms <= most)
     return int(few[0]) if len(few) else int(atoms.argmin())
+
+
+def _near(menu: SizeMenu, best: int, more: float) -> list[AtomSize]:
+    """The sizes that are as good as one of them, or some of at most so many times its atoms; first it."""
+    if more == 1:
+        return menu.equal(best)
+    few = np.flatnonzero(menu.atoms <= more * menu.atoms[best])
+    few = few[np.argsort(menu.atoms[few], kind="stable")][:MOST_NEAR]
+    return [menu.size(best), *(menu.size(int(at)) for at in few if at != best)]
 
 
 def _plain(menu: SizeMenu, size: AtomSize) -> AtomSize:

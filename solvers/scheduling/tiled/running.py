@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledMethod, TiledSearch
 from tilewright.formulation.search import DisagreementError
+from tilewright.heuristics.scheduling.tiled.coarsening import crowded
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
+from tilewright.solvers.scheduling.tiled.bounds import bound_key
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.registry import METHODS
+from tilewright.solvers.scheduling.tiled.size_bounds import quick_bounds
 from tilewright.solvers.scheduling.tiled.task_prices import priced
 
 GRACE = 0.8
@@ -28,7 +32,8 @@ CLOSER = 8
 """Where less time is left than so many times that of a quick bound, the closer one waits for the plans."""
 
 PER_LAYER = 0.015
-"""Where fewer seconds than these are left for every layer, a quick plan comes before those of the method."""
+"""Where fewer seconds than these are left for every layer, or atoms are as many as one plan allows, a quick
+plan comes before those of the method."""
 
 ALL_SIZES = "all sizes"
 """What a trace names as the source of bounds over all sizes of atoms."""
@@ -100,18 +105,30 @@ def plan_run(
             phase(PHASE)
         for kernels in compiled_in_turn(needed, lambda: search.done):
             if kernels is PLANS:
-                offer(search)
+                with _bounded_at_least(search):
+                    offer(search)
 
     def offer(search: TiledSearch) -> None:
         if warm is not None and not isinstance(planner, FromPlan):
             search.confirm(warm, WARM_START, Origin.HEURISTIC)
-        left, layers = limits.remaining, len(search.problem.problem.units)
-        scarce = left is not None and left < PER_LAYER * layers
+        left, problem = limits.remaining, search.problem.problem
+        scarce = left is not None and (left < PER_LAYER * len(problem.units) or crowded(problem, left))
         if not limits.deterministic and (scarce or not all(kernels.are_compiled for kernels in needed)):
             METHODS.make(_QUICK).solve(search)
 
     bounded = _Bounded(planner, warm)
     return SearchRun(begin, bounded, method, limits, reported, before, grace=GRACE)
+
+
+@contextmanager
+def _bounded_at_least(search: TiledSearch) -> Iterator[None]:
+    """A limit that strikes before the first plan leaves a bound, the quickest one."""
+    try:
+        yield
+    except LimitReachedError:
+        if search.bound is None:
+            search.raise_bound(bound_key(search.problem, quick_bounds(search.problem.problem)), ALL_SIZES)
+        raise
 
 
 @runtime_checkable
@@ -157,7 +174,8 @@ class _Bounded:
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Search, and raise the bounds that had to wait in what is left of the time."""
-        outcome = self._planned(search)
+        with _bounded_at_least(search):
+            outcome = self._planned(search)
         while not search.done and (key := next(self._keys, None)) is not None:
             search.raise_bound(key, ALL_SIZES)
         return outcome

@@ -10,8 +10,10 @@ tile from a machine file no PE is taken to be idle, and only products and result
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
+from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import INPUT, AtomicDag
 from tilewright.formulation.scheduling.tiled.memo import Memo
@@ -40,6 +42,31 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     loads = layer_loads(whole, whole_cycles(problem, 1), work)
     cycles["window"], cycles["staged"] = following(whole, machine, loads, max(cycles.values()))
     return Bounds(**cycles, energy=least_energy(whole, machine, traffic, leaving, max(cycles.values())))
+
+
+def quick_bounds(problem: TiledProblem) -> Bounds:
+    """What `size_bounds` knows without asking who reads what, in a fraction of its time.
+
+    All cycles of all layers are shared by all engines; weights and the network's results pass DRAM; and
+    energy is that of whole layers with that traffic.  Each of these is a part of what `size_bounds` counts.
+    """
+    machine = problem.machine
+    priced = least_priced(problem)
+    alone = [replace(unit, reads=()) for unit in priced.units]
+    whole = build_dag(
+        alone,
+        [whole_tiling(unit.layer.operator, problem.batch) for unit in alone],
+        priced.machine.engine,
+        batch=problem.batch,
+        partial_sums=problem.partial_sums,
+    )
+    traffic, leaving = incoming_bytes(whole), leaving_bytes(whole)
+    cycles = {
+        "work": -(-sum(whole_cycles(problem, problem.batch)) // machine.engines),
+        **traffic_cycles(machine, traffic, leaving),
+    }
+    energy = least_energy(whole, machine, traffic, leaving, max(cycles.values()))
+    return Bounds(**cycles, path=0, window=0, staged=0, energy=energy)
 
 
 def whole_cycles(problem: TiledProblem, samples: int) -> list[int]:

@@ -21,7 +21,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
 from tilewright.foundation.compiled import CompiledFunction
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled import coarsening
+from tilewright.heuristics.scheduling.tiled import baselines, coarsening
 from tilewright.heuristics.scheduling.tiled.coarsening import (
     ATOMS_PER_SECOND,
     FEWEST,
@@ -38,7 +38,7 @@ from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.scheduling.tiled import auto
+from tilewright.solvers.scheduling.tiled import auto, running
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.running import ALL_SIZES, plan_run
 from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
@@ -153,6 +153,28 @@ def test_bounds_follow_the_first_plan() -> None:
     outer = search.telling(lambda key, answer: heard.append("outer"))
     outer.telling(lambda key, answer: heard.append("inner")).confirm(result.answer, "test")
     assert heard == ["outer", "inner"]
+
+
+@pytest.mark.parametrize("method", ["ls", "set[shakes=5]"])
+def test_a_limit_before_the_first_plan_leaves_a_bound(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that never had a plan says what none undercuts, and why there is none."""
+
+    def struck(*given: Any, **named: Any) -> Any:
+        raise LimitReachedError("amid the first plan")
+
+    problem = TiledProblem(
+        resolve_model("alexnet", 1), load_tiled_machine("atomic-2x2"), tiled_objective("edp")
+    )
+    planned = plan_run(lambda: problem, "ls", Limits(60.0, threads=1)).run()
+    monkeypatch.setattr(running, "PER_LAYER", 1e9)
+    monkeypatch.setattr(baselines, "shared_dag", struck)
+    result = plan_run(lambda: problem, method, Limits(60.0, threads=1)).run()
+    assert result.status is Status.UNKNOWN
+    assert "amid the first plan" in result.message
+    assert result.key is None
+    assert planned.key is not None
+    assert result.bound is not None
+    assert 0 < result.bound <= planned.key
 
 
 PLANNERS = ("ls", "rammer", "cnn-p", "il-pipe", PAPER, "atomic[moves=3]", "lns[steps=4,proof=0.5]")

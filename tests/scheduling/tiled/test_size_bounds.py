@@ -18,7 +18,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.solvers.scheduling.tiled.size_bounds import quick_bounds, size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d, transposed_conv2d
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.gradients import gradient
@@ -161,7 +161,8 @@ def check_plans(seed: int) -> None:
     """Plans of a random network cut at random, each component as the evaluator counts it."""
     rng = random.Random(seed)
     problem = random_cut(rng, random_network(rng, 4))
-    free, machine = size_bounds(problem), problem.machine
+    free, quick, machine = size_bounds(problem), quick_bounds(problem), problem.machine
+    assert quick.energy <= free.energy * (1 + 1e-12)
     tilings = [random_tiling(rng, unit.layer.operator, problem.batch) for unit in problem.units]
     try:
         dag = problem.dag(tilings)
@@ -170,7 +171,7 @@ def check_plans(seed: int) -> None:
         return
     for plan in plans:
         result = problem.evaluate(dag, plan)
-        assert free.cycles <= result.cycles
+        assert quick.cycles <= free.cycles <= result.cycles
         assert free.energy <= result.energy.total * (1 + 1e-12)
         moved = result.dram_read_bytes + result.dram_write_bytes
         assert free.compulsory <= -(-moved // machine.dram_rate)

@@ -10,17 +10,20 @@ import pytest
 from tiled_plans import random_problem
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.scheduling.tiled import atoms, reading
+from tilewright.formulation.scheduling.tiled import atoms, build, reading, sources
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled.coarsening import smaller, workable
+from tilewright.heuristics.scheduling.tiled import coarsening
+from tilewright.heuristics.scheduling.tiled.coarsening import crowded, smaller, workable
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_menu, balanced_sizes
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operators import gemm
-from tilewright.workloads.network import Layer, Network
+from tilewright.workloads.network import Layer, Link, Network
+
+COLUMNS = ("cycles", "operations", "block_bytes", "block_parent", "block_kind", "read_starts", "reads")
 
 
 def problem_of(name: str, machine: str, batch: int = 1) -> TiledProblem:
@@ -123,9 +126,59 @@ def test_a_pool_over_a_large_map_is_cut_below_the_array_width() -> None:
 def test_what_is_remembered_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A DAG from remembered layers equals one in which every layer is worked out anew."""
     problem, dag = random_problem(random.Random(seed), "atomic-2x2")
+    monkeypatch.setattr(sources.READS, "recall", lambda owner, key, make: make())
     for module, name in ((atoms, "LAYERS"), (atoms, "WEIGHTS"), (reading, "CROSSINGS")):
         monkeypatch.setattr(getattr(module, name), "get", lambda operator, key, make: make())
     again = problem.dag(dag.tilings)
-    columns = ("cycles", "operations", "block_bytes", "block_parent", "block_kind", "read_starts", "reads")
-    for column in columns:
+    for column in COLUMNS:
         assert np.array_equal(getattr(dag, column), getattr(again, column)), column
+
+
+def test_equal_layers_read_as_those_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a layer's readers read is worked out once per kind of layer, and is what each would read alone."""
+    channels, count = 8, 6
+    layers = [
+        Layer(f"l{i}", conv2d(k=channels, c=channels, r=3, s=3, h=12, w=12, pad=1), "test")
+        for i in range(count)
+    ]
+    links = [Link(f"l{i}", f"l{i + 1}", "I", f"t{i}", channels * 144) for i in range(count - 1)]
+    network = Network("same", layers, links)
+    problem = TiledProblem(network, load_tiled_machine("atomic-2x2"), tiled_objective("makespan"))
+    sizes = [AtomSize(5, 4, 4, 8)] * count
+    sources.READS.clear()
+    made: list[int] = []
+    honest = sources.Source._compute
+    monkeypatch.setattr(
+        sources.Source, "_compute", lambda self, crossings: made.append(self.task) or honest(self, crossings)
+    )
+    dag = problem.dag(sizes)
+    assert len(made) < count - 1
+    monkeypatch.setattr(sources.READS, "recall", lambda owner, key, make: make())
+    alone = problem.dag(sizes)
+    for column in COLUMNS:
+        assert np.array_equal(getattr(dag, column), getattr(alone, column)), column
+
+
+def test_a_single_plan_reads_fewer_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where time allows the coarsest atoms alone, sizes of about as many atoms are those that read little."""
+    problem = problem_of("unet", "atomic-8x8")
+    limits = Limits(0.5, clock=lambda: 0.0)
+    assert crowded(problem, 0.5)
+    assert not crowded(problem, 600.0)
+    given = balanced_sizes(problem, room=1.0)
+    few = workable(problem, given, room=1.0, most=1, limits=limits)[1]
+    monkeypatch.setattr(coarsening, "SLACK", 1.0)
+    fewest = workable(problem, given, room=1.0, most=1, limits=limits)[1]
+    assert fewest.tasks <= few.tasks <= 1.1 * fewest.tasks
+    assert len(few.reads) < len(fewest.reads)
+    assert int(few.needs.max()) <= problem.machine.engine.buffer_bytes
+
+
+def test_reads_that_take_longer_than_what_is_left_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where coordinates mix, every atom reads a share of every result; that many are counted beforehand."""
+    problem = problem_of("alexnet", "atomic-2x2")
+    sizes = balanced_sizes(problem)
+    monkeypatch.setattr(build, "crossings", lambda *given: None)
+    monkeypatch.setattr(build, "MIXED_READS", 0)
+    with pytest.raises(LimitReachedError, match=r"buffers of .* bytes.*; pool1 reads .* as coordinates mix"):
+        problem.dag(sizes, Limits(60.0))
