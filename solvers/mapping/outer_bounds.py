@@ -102,7 +102,8 @@ class OuterLevels:
         """
         stages = _stages(self._nest, self._edges)
         limits, tally = self._search.limits, self._search.tally
-        layout = laid_out(self._part, limits, goal=goal, tally=tally, legal=self._legal, stages=stages)
+        legal = self._legal.wanted(goal)
+        layout = laid_out(self._part, limits, goal=goal, tally=tally, legal=legal, stages=stages)
         tree = BestFirst(self._search, goal, layout)
         if tree.empty:
             return math.inf

@@ -61,7 +61,9 @@ class TwoOrders:
         """A tree of the next order; one whose tables are too large is passed by while others are left."""
         while True:
             deciding = self._orders.pop(0)
-            legal: LegalTables | None = self._legal
+            assert self._legal is not None
+            # What the goal does not want for one tree it will not want for the next.
+            legal: LegalTables | None = self._legal.wanted(self._goal)
             self._legal = legal if self._orders else None
             try:
                 layout = laid_out(
