@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
@@ -28,7 +29,7 @@ from tilewright.solvers.mapping.tree import Tree
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _AHEAD = 1  # turns more for the tree with the higher bound
-_SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
+_SOON = 10_000  # rows of all axis groups, which are staged and bounded soon
 
 
 class TwoOrders:
@@ -47,12 +48,11 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
-        _look_at_perfect_factors(search)
         self._orders = orders_of_decisions(search.problem)
-        # Both read the same values, which are dropped once the last tree has its own.
-        self._legal: LegalTables | None = LegalTables(
-            search.problem, search.limits, tables_beside(search.problem)
-        )
+        legal = LegalTables(search.problem, search.limits, tables_beside(search.problem))
+        _look_at_perfect_factors(search, legal)
+        # Both trees read the same values, which are dropped once the last one has its own.
+        self._legal: LegalTables | None = legal
         self._trees = [self._next_tree()]
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
@@ -130,16 +130,26 @@ class TwoOrders:
         return self._beside.along(go_on) is None
 
 
-def _look_at_perfect_factors(search: LayerSearch) -> None:
-    """Have a first mapping and a bound where tables take longer: perfect factors have few rows."""
+def _look_at_perfect_factors(search: LayerSearch, legal: LegalTables) -> None:
+    """Have a first mapping where staging all rows takes longer: those of perfect factors are few.
+
+    Parameters
+    ----------
+    legal : the problem's tables, of all rows
+    """
     problem = search.problem
-    if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
+    if search.key is not None or problem.space.nest.perfect or sum(legal.tables.sizes) <= _SOON:
         return
     search.raise_bound(least_key(problem), "compulsory traffic")
-    part = problem.with_perfect_factors()
-    if part.space.rows <= _SOON:
-        inner = PartSearch(search, part, search.limits, PERFECT)
-        with suppress(LimitReachedError):
-            tree = Tree(inner, Minimum(inner, PERFECT))
-            if not tree.empty:
-                tree.dive()
+    rows = [perfect_rows(problem.space.nest.boundaries, table.group) for table in legal.tables.tables]
+    if not all(map(len, rows)) or sum(map(len, rows)) > _SOON:
+        return
+    inner = PartSearch(search, problem, search.limits, PERFECT)
+    goal = Minimum(inner, PERFECT)
+    with suppress(LimitReachedError):
+        layout = laid_out(
+            problem, search.limits, goal=goal, tally=search.tally, legal=legal.restricted(rows)
+        )
+        tree = Tree(inner, goal, layout=layout)
+        if not tree.empty:
+            tree.dive()
