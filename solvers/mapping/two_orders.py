@@ -28,6 +28,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
+_LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
 _SOON = 10_000  # rows of all axis groups, which are staged and bounded soon
 
@@ -99,6 +100,11 @@ class TwoOrders:
         turn = _TURN
         if self._ended(self._trees[0], turn, on_bound):
             return None
+        # Few parts are large ones, most of which close once the first is searched; another tree takes long to
+        # lay out.
+        if self._orders and self._trees[0].open_parts <= _FEW_PARTS:
+            if self._ended(self._trees[0], _LONGER * turn, on_bound):
+                return None
         while self._orders and not self._search.done:
             try:
                 self._trees.append(self._next_tree())
