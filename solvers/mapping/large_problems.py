@@ -171,13 +171,15 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
     """Bound all mappings by what the outermost levels cost together; search the tiles that are best there.
 
     Those that cost hardly more than the least come first: they are few, and the best mappings are among them.
-    If nothing else can be better than what they have, it is optimal.
+    If nothing else can be better than what they have, it is optimal.  Where other bounds are as high, what is
+    inside decides, and no tiles are searched.
     """
     with suppress(LimitReachedError):
         levels = OuterLevels(search.within(search.limits.part(_OUTER_SHARE, _OUTER_LONGEST)))
+        before = search.bound
         least = levels.least_key()
         _raise(search, least, "outer levels")
-        for share in _OVER if 0 < least < math.inf else ():
+        for share in _OVER if 0 < least < math.inf and search.bound != before else ():
             key = least * (1 + share)
             part = None if search.done else levels.below(key)
             if part is None:
