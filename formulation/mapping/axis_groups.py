@@ -188,8 +188,8 @@ def perfect_rows(boundaries: Sequence[MappingABC[str, Expr]], group: AxisGroup) 
     """
     columns = dict(zip(group.variables, group.rows.T, strict=True))
 
-    def sizes(expr: Expr) -> Int64s | int:
-        return columns[expr] if isinstance(expr, Variable) else expr.value  # type: ignore[attr-defined]
+    def sizes(expr: Expr) -> Int64s:
+        return columns[expr] if isinstance(expr, Variable) else np.int64(expr.value)  # type: ignore
 
     perfect = np.ones(len(group), dtype=np.bool_)
     for outer, inner in pairwise(boundaries):

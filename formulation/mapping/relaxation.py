@@ -139,9 +139,9 @@ def wanted_rows(
     """Per group, the rows that a search may want, whatever the other groups do.
 
     A row is left out where its bounds, the other groups being at their least, are unwanted.  What is left of
-    one group narrows the intervals of the others, so large spaces are looked at again while that helps.  Every
-    group keeps a row, so that there is a space to search.  Large groups keep all rows where a sample of them
-    shows that nearly all are wanted.  Raises ``LimitReachedError`` where a limit strikes.
+    one group narrows the intervals of the others, so large spaces are looked at again while that helps.
+    Every group keeps a row, so that there is a space to search.  Large groups keep all rows where a sample of
+    them shows that nearly all are wanted.  Raises ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------

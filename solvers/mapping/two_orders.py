@@ -102,9 +102,9 @@ class TwoOrders:
             return None
         # Few parts are large ones, most of which close once the first is searched; another tree takes long to
         # lay out.
-        if self._orders and self._trees[0].open_parts <= _FEW_PARTS:
-            if self._ended(self._trees[0], _LONGER * turn, on_bound):
-                return None
+        is_near = bool(self._orders) and self._trees[0].open_parts <= _FEW_PARTS
+        if is_near and self._ended(self._trees[0], _LONGER * turn, on_bound):
+            return None
         while self._orders and not self._search.done:
             try:
                 self._trees.append(self._next_tree())
@@ -153,9 +153,7 @@ def _look_at_perfect_factors(search: LayerSearch, legal: LegalTables) -> None:
     inner = PartSearch(search, problem, search.limits, PERFECT)
     goal = Minimum(inner, PERFECT)
     with suppress(LimitReachedError):
-        layout = laid_out(
-            problem, search.limits, goal=goal, tally=search.tally, legal=legal.restricted(rows)
-        )
+        layout = laid_out(problem, search.limits, goal=goal, tally=search.tally, legal=legal.restricted(rows))
         tree = Tree(inner, goal, layout=layout)
         if not tree.empty:
             tree.dive()
