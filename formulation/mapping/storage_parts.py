@@ -25,7 +25,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
-from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -148,17 +148,21 @@ def _spent(level: MemoryLevel, tensor: Tensor) -> Fraction:
     return level.write_energy_of(tensor.role) if tensor.is_output else level.read_energy_of(tensor.role)
 
 
-def part_problem(problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE) -> LayerProblem:
+def part_problem(
+    problem: LayerProblem, part: StoragePart, weight: Fraction = _FREE, alike: Alike | None = None
+) -> LayerProblem:
     """A problem of energy that no mapping whose pattern has a part spends less than on that part.
 
     Parameters
     ----------
     weight : what each of the part's own cycles costs besides, pJ
+    alike : spaces of other parts of the same operator, which share decisions with this one
     """
-    operator, model = problem.operator, problem.model
+    operator, model, tiles = problem.operator, problem.model, problem.space.tiles
     assert isinstance(model, Hierarchy)
     engine = _machine(problem, part)
-    space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
+    orders = partial(model.orders, operator, engine)
+    space = build_space(operator, engine, orders, (), tiles, alike=alike)
     # One block of loops stands for those of all levels outside the first array.
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
     by_store = model.energy_by_store(nest)
@@ -170,11 +174,16 @@ def part_problem(problem: LayerProblem, part: StoragePart, weight: Fraction = _F
     energy = weight.denominator * spent
     if weight:
         energy = energy + int(weight * scale) * _cycles(problem, part, nest)
-    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale)
+    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale, alike)
 
 
 def energy_problem(
-    problem: LayerProblem, engine: Engine, space: MapSpace, energy: Expr, scale: int
+    problem: LayerProblem,
+    engine: Engine,
+    space: MapSpace,
+    energy: Expr,
+    scale: int,
+    alike: Alike | None = None,
 ) -> LayerProblem:
     """The problem of some part of the energy, on a machine that stands for levels of another one.
 
@@ -183,6 +192,7 @@ def energy_problem(
     problem : of the whole energy, on the whole machine
     engine, space : the machine of the part, and its mappings
     energy, scale : the part in pJ times the scale
+    alike : spaces among which this one is
     """
     nest = space.nest
     limits = (*capacity_limits(nest), *array_limits(nest))
@@ -194,6 +204,7 @@ def energy_problem(
         space=space,
         statement=Statement(energy, scale, nest.steps(), limits, {"part": energy}, scale),
         limits=limits,
+        alike=alike,
     )
 
 

@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import (
     StoragePart,
     compulsory,
@@ -30,9 +31,10 @@ from tilewright.formulation.mapping.storage_parts import (
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
-from tilewright.solvers.mapping.layout import Deciding, laid_out
+from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out
 from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
+from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000)
@@ -119,6 +121,7 @@ class PatternBounds:
     ----------
     weights : what a cycle costs, pJ, in the sums that bound every pattern, 0 first
     innermost : what searches of the innermost level found, for other weights and patterns
+    alike : spaces of parts, where these share any
     """
 
     def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
@@ -128,6 +131,8 @@ class PatternBounds:
         residency = problem.space.nest.residency
         self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
+        # Of one pattern the same parts are searched for every weight.
+        self.alike = Alike() if math.prod(self._shape) == 1 else None
         self._powers = a, b = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
         self._compulsory: dict[tuple[int, int, int, bool], float] = {}  # of tensors, in parts
@@ -206,7 +211,8 @@ class PatternBounds:
             if term.asked[0] < _EXACT:
                 # Where steps count, they are settled first.
                 deciding = Deciding(spread_first=True) if term.weight else None
-                part = part_problem(search.problem, term.parts[0], self.weights[term.weight])
+                weight = self.weights[term.weight]
+                part = part_problem(search.problem, term.parts[0], weight, self.alike)
                 answer = least_energy(search, part, _DEEP, deciding)
                 self._note(answer, term.parts[0])
                 term.values[0] = max(term.values[0], answer.least)
@@ -289,7 +295,8 @@ class PatternBounds:
 
     def _searched(self, term: _Term, number: int, effort: int) -> PartAnswer:
         """What a part costs at least, as far as a search of some effort knows."""
-        problem = part_problem(self._search.problem, term.parts[number], self.weights[term.weight])
+        weight = self.weights[term.weight]
+        problem = part_problem(self._search.problem, term.parts[number], weight, self.alike)
         answer = least_energy(self._search, problem, effort)
         self._note(answer, term.parts[number])
         return answer
@@ -368,7 +375,9 @@ def least_energy(
     deciding : in which order; by default that for energy
     """
     goal = LeastEnergy()
-    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
+    shared = tables_beside(part)
+    legal = None if shared is None else LegalTables(part, search.limits, shared)
+    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally, legal=legal)
     tree = BestFirst(search, goal, layout)
     if tree.empty:
         return PartAnswer(part, math.inf, True, {})
