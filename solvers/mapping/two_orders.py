@@ -50,8 +50,12 @@ class TwoOrders:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
         self._orders = orders_of_decisions(search.problem)
+        is_new = search.key is None and not search.problem.space.nest.perfect
+        if is_new and search.problem.space.rows > _SOON:  # a bound comes before tables
+            search.raise_bound(least_key(search.problem), "compulsory traffic")
         legal = LegalTables(search.problem, search.limits, tables_beside(search.problem))
-        _look_at_perfect_factors(search, legal)
+        if is_new and sum(legal.tables.sizes) > _SOON:
+            _look_at_perfect_factors(search, legal)
         # Both trees read the same values, which are dropped once the last one has its own.
         self._legal: LegalTables | None = legal
         self._trees = [self._next_tree()]
@@ -137,16 +141,13 @@ class TwoOrders:
 
 
 def _look_at_perfect_factors(search: LayerSearch, legal: LegalTables) -> None:
-    """Have a first mapping where staging all rows takes longer: those of perfect factors are few.
+    """Have a first mapping before all rows are staged: those of perfect factors are few.
 
     Parameters
     ----------
     legal : the problem's tables, of all rows
     """
     problem = search.problem
-    if search.key is not None or problem.space.nest.perfect or sum(legal.tables.sizes) <= _SOON:
-        return
-    search.raise_bound(least_key(problem), "compulsory traffic")
     rows = [perfect_rows(problem.space.nest.boundaries, table.group) for table in legal.tables.tables]
     if not all(map(len, rows)) or sum(map(len, rows)) > _SOON:
         return
