@@ -12,9 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.axis_groups import perfect_rows
+from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
@@ -30,7 +32,7 @@ _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
-_SOON = 10_000  # rows of all axis groups, which are staged and bounded soon
+_SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
 
 class TwoOrders:
@@ -50,12 +52,8 @@ class TwoOrders:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
         self._orders = orders_of_decisions(search.problem)
-        is_new = search.key is None and not search.problem.space.nest.perfect
-        if is_new and search.problem.space.rows > _SOON:  # a bound comes before tables
-            search.raise_bound(least_key(search.problem), "compulsory traffic")
+        _look_at_perfect_factors(search)
         legal = LegalTables(search.problem, search.limits, tables_beside(search.problem))
-        if is_new and sum(legal.tables.sizes) > _SOON:
-            _look_at_perfect_factors(search, legal)
         # Both trees read the same values, which are dropped once the last one has its own.
         self._legal: LegalTables | None = legal
         self._trees = [self._next_tree()]
@@ -140,21 +138,24 @@ class TwoOrders:
         return self._beside.along(go_on) is None
 
 
-def _look_at_perfect_factors(search: LayerSearch, legal: LegalTables) -> None:
-    """Have a first mapping before all rows are staged: those of perfect factors are few.
-
-    Parameters
-    ----------
-    legal : the problem's tables, of all rows
-    """
+def _look_at_perfect_factors(search: LayerSearch) -> None:
+    """Have a first mapping and a bound where tables take longer: rows of perfect factors are few."""
     problem = search.problem
-    rows = [perfect_rows(problem.space.nest.boundaries, table.group) for table in legal.tables.tables]
-    if not all(map(len, rows)) or sum(map(len, rows)) > _SOON:
+    if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
+        return
+    search.raise_bound(least_key(problem), "compulsory traffic")
+    space = problem.space
+    if any(group.most > MANY_ROWS for group in space.groups):
+        return  # the search began with them
+    groups = tuple(
+        group.having(group.rows[perfect_rows(space.nest.boundaries, group)]) for group in space.groups
+    )
+    if sum(map(len, groups)) > _SOON:
         return
     inner = PartSearch(search, problem, search.limits, PERFECT)
-    goal = Minimum(inner, PERFECT)
+    # The rows are some of the problem's own, so its statement holds of them.
+    part = replace(problem, space=replace(space, groups=groups), alike=None)
     with suppress(LimitReachedError):
-        layout = laid_out(problem, search.limits, goal=goal, tally=search.tally, legal=legal.restricted(rows))
-        tree = Tree(inner, goal, layout=layout)
+        tree = Tree(inner, Minimum(inner, PERFECT), part)
         if not tree.empty:
             tree.dive()

@@ -32,8 +32,8 @@ def test_a_mapping_is_evaluated_again_where_it_may_cost_something_else(
     """One evaluation serves part and whole where operator, machine, model and demands are the same."""
     whole = layer_problem(gemm(m=12, n=10, k=8), load_engine("eyeriss-256"), parse_objective("edp"))
     part = part_of(whole)
-    found = solve(part).answer
-    assert found is not None
+    answer = solve(part).answer
+    assert answer is not None
     evaluated: list[LayerProblem] = []
     evaluate = LayerProblem.evaluate
 
@@ -44,7 +44,7 @@ def test_a_mapping_is_evaluated_again_where_it_may_cost_something_else(
     search = LayerSearch(whole, Limits())
     inner = PartSearch(search, part, Limits())
     monkeypatch.setattr(LayerProblem, "evaluate", counted)
-    assert inner.offer(found, "test") == inner.key
+    assert inner.offer(answer, "test") == inner.key
     assert len(evaluated) == evaluations
-    judged = whole.judge(found)
+    judged = whole.judge(answer)
     assert search.key == (None if judged.violations or judged.outside else judged.key)

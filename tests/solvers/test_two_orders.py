@@ -82,8 +82,8 @@ def test_dropped_values_change_nothing(objective: str, engine: str, monkeypatch:
     assert ended[0] == ended[1]
 
 
-def test_a_mapping_comes_before_all_rows_are_staged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that strikes while many rows are told apart leaves a mapping and a bound; before, a bound."""
+def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that strikes while tables of many rows are filled leaves a mapping and a bound."""
     problem = layer_problem(gemm(m=95, n=97, k=96), load_engine("nvdla-256"), parse_objective("edp"))
     monkeypatch.setattr(two_orders, "_SOON", problem.with_perfect_factors().space.rows)
     assert problem.space.rows > two_orders._SOON
@@ -92,7 +92,7 @@ def test_a_mapping_comes_before_all_rows_are_staged(monkeypatch: pytest.MonkeyPa
     def strike(*_: object) -> None:
         raise LimitReachedError
 
-    monkeypatch.setattr(two_orders.TwoOrders, "_next_tree", strike)
+    monkeypatch.setattr(two_orders, "LegalTables", strike)
     result = solve(problem, "branch")
     assert result.status is Status.FEASIBLE
     assert result.key is not None
@@ -100,15 +100,14 @@ def test_a_mapping_comes_before_all_rows_are_staged(monkeypatch: pytest.MonkeyPa
     assert result.bound is not None
     assert result.key >= optimal.key >= result.bound > 0
     assert next(point.source for point in result.trace if point.key is not None) == "perfect factors"
-    monkeypatch.setattr(two_orders, "LegalTables", strike)
-    assert solve(problem, "branch").bound == result.bound
 
 
 def test_a_tree_with_few_parts_left_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """No second tree is laid out where the first one has few parts left after its turn; both are proofs."""
     problem = layer_problem(gemm(m=48, n=36, k=40), load_engine("nvdla-256"), parse_objective("edp"))
-    monkeypatch.setattr(two_orders, "_TURN", 1)
-    monkeypatch.setattr(two_orders, "_LONGER", 10_000_000)
+    monkeypatch.setattr(two_orders, "_TURN", -1)  # it ends at once
+    for later in ("_LONGER", "_GROWTH"):
+        monkeypatch.setattr(two_orders, later, -10_000_000)
     ended: list[tuple[object, int]] = []
     for few in (1_000_000, -1):
         monkeypatch.setattr(two_orders, "_FEW_PARTS", few)
