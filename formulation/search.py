@@ -217,7 +217,12 @@ class Search(Generic[P, Answer, Evaluation]):
 
         Returns its key, ``None`` if it is illegal or lies outside: then it never touches a claim.
         """
-        judgement = self.problem.judge(answer)
+        return self.keep(self.problem.judge(answer), source, origin)
+
+    def keep(
+        self, judgement: Judgement[Answer, Evaluation], source: str, origin: Origin = Origin.EXACT
+    ) -> Fraction | None:
+        """Keep an answer that the search's problem has judged, as :meth:`offer` does."""
         if judgement.violations:
             return None
         with self._best.lock:

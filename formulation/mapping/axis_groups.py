@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingABC
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -26,7 +26,7 @@ from tilewright.formulation.mapping.chains import (
     perfect_chains,
     ranged_chains,
 )
-from tilewright.foundation.arrays import Bools, Int64s
+from tilewright.foundation.arrays import Bools, Indices, Int64s
 from tilewright.workloads.mapping.operator import Dimension, Operator
 
 Chains = Callable[..., Int64s]
@@ -177,3 +177,23 @@ def _keep(
         for row_filter in row_filters:
             mask &= row_filter(tiles)
     return rows if mask.all() else rows[mask]
+
+
+def perfect_rows(boundaries: Sequence[MappingABC[str, Expr]], group: AxisGroup) -> Indices:
+    """The rows of a group in which every tile divides the one around it.
+
+    Parameters
+    ----------
+    boundaries : tile sizes between the blocks of the nest, outermost first
+    """
+    columns = dict(zip(group.variables, group.rows.T, strict=True))
+
+    def sizes(expr: Expr) -> Int64s:
+        return columns[expr] if isinstance(expr, Variable) else np.int64(expr.value)  # type: ignore
+
+    perfect = np.ones(len(group), dtype=np.bool_)
+    for outer, inner in pairwise(boundaries):
+        for dim in group.dims:
+            if inner[dim] is not outer[dim]:
+                perfect &= sizes(outer[dim]) % sizes(inner[dim]) == 0
+    return np.flatnonzero(perfect)

@@ -66,8 +66,8 @@ class AxisGroup:
 
 MOST_TILES = 60_000_000
 """Tile sizes in a table: 480 MB, and as much again while it is made."""
-MANY_ROWS = 1_000_000
-"""Rows that are not tabulated in order to be counted."""
+MANY_ROWS = 200_000
+"""Rows that are not tabulated in order to be counted: tiles that never fit are left out before they are."""
 
 
 def axis_group_dims(operator: Operator) -> list[tuple[str, ...]]:
@@ -218,8 +218,9 @@ def _nested(bound: int, steps: Callable[[int, int], Int64s]) -> tuple[Int64s, In
     places of each size begin
     """
     # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
-    sizes = distinct(steps(bound, 1)[:, 0]).astype(np.int64)
-    inside = [np.searchsorted(sizes, distinct(steps(size, 1)[:, 0])) for size in sizes.tolist()]
+    menu = balanced_tiles if steps is balanced_chains else lambda size: distinct(steps(size, 1)[:, 0])
+    sizes = np.asarray(menu(bound), dtype=np.int64)
+    inside = [np.searchsorted(sizes, menu(size)) for size in sizes.tolist()]
     starts = np.cumsum([0, *map(len, inside[:-1])])
     return sizes, np.concatenate(inside), starts
 

@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
-from tilewright.formulation.mapping.space import build_space
+from tilewright.formulation.mapping.space import Alike, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.mapping.storage_parts import energy_problem
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -39,7 +39,12 @@ def firsts(problem: LayerProblem) -> range:
 
 
 def inner_problem(
-    problem: LayerProblem, first: int, weight: Fraction, known: MappingABC[int, float], inside: float
+    problem: LayerProblem,
+    first: int,
+    weight: Fraction,
+    known: MappingABC[int, float],
+    inside: float,
+    alike: Alike | None = None,
 ) -> LayerProblem:
     """A problem of energy that no mapping spends less than on the stores of some level and all inside it.
 
@@ -49,11 +54,13 @@ def inner_problem(
     weight : what each of these levels' own cycles costs besides, pJ
     known : what each level costs at least, pJ
     inside : what all levels inside the first one cost at least together, pJ
+    alike : spaces of other parts of the same operator, which share decisions with this one
     """
-    operator, model = problem.operator, problem.model
+    operator, model, tiles = problem.operator, problem.model, problem.space.tiles
     assert isinstance(model, Hierarchy)
     engine = _machine(problem, first)
-    space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
+    orders = partial(model.orders, operator, engine)
+    space = build_space(operator, engine, orders, (), tiles, alike=alike)
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
     scale = model.scale_of(engine) * weight.denominator
     by_store = model.energy_by_store(nest)
@@ -72,7 +79,7 @@ def inner_problem(
         costs[level] = maximum([cost, int(known[level] * scale)])
     outer = costs.pop(first)
     energy = total([outer, maximum([total(costs.values()), int(inside * scale)])])
-    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale)
+    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale, alike)
 
 
 def _sources(problem: LayerProblem, level: int) -> dict[str, int]:

@@ -159,7 +159,19 @@ class LayerProblem:
 
     def judge(self, mapping: Mapping) -> Judgement[Mapping, Evaluation]:
         """What a mapping costs, which rules and demands it breaks, and whether it lies in the space."""
-        evaluation = self.evaluate(mapping)
+        return self.judged(mapping, self.evaluate(mapping))
+
+    def counts_as(self, other: LayerProblem) -> bool:
+        """Whether every mapping has the same evaluation here as in another problem."""
+        return (
+            self.operator is other.operator
+            and self.engine is other.engine
+            and self.model is other.model
+            and self.constraints is other.constraints
+        )
+
+    def judged(self, mapping: Mapping, evaluation: Evaluation) -> Judgement[Mapping, Evaluation]:
+        """What an evaluation of a mapping comes to here."""
         return Judgement(
             mapping, evaluation, self.key_of(evaluation), evaluation.violations, self.outside(mapping)
         )

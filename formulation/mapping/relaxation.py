@@ -24,8 +24,8 @@ from tilewright.foundation.arrays import Bools, Floats, Indices
 
 _FEW = 10_000  # rows that cost nothing to tabulate
 _BLOCK = 1 << 13  # rows that are read at once
-_WORTHWHILE = 0.8  # of the rows, with which another round follows
-_SAMPLE = 1 << 10  # rows that tell whether a first one does
+_WORTHWHILE = 0.8  # of the rows, up to which a look at all of them pays
+_SAMPLE = 1 << 10  # rows of a group that tell how many of all are wanted
 _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floats
 
 
@@ -139,9 +139,9 @@ def wanted_rows(
     """Per group, the rows that a search may want, whatever the other groups do.
 
     A row is left out where its bounds, the other groups being at their least, are unwanted.  What is left of
-    one group narrows the intervals of the others.  Every group keeps a row, so that there is a space to
-    search.  Where a sample of rows shows that nearly all of them are wanted, none is left out.  Raises
-    ``LimitReachedError`` where a limit strikes.
+    one group narrows the intervals of the others, so large spaces are looked at again while that helps.
+    Every group keeps a row, so that there is a space to search.  Large groups keep all rows where a sample of
+    them shows that nearly all are wanted.  Raises ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------
@@ -155,30 +155,31 @@ def wanted_rows(
         return kept
     intervals = [group_intervals(table) for table in tables.tables]
 
-    def others_than(position: int) -> list[GroupIntervals]:
-        return [*intervals[:position], *intervals[position + 1 :]]
+    def wanted_among(position: int, rows: Indices) -> Indices:
+        """Those of some rows of a group that are wanted."""
+        table, others = tables.tables[position], [*intervals[:position], *intervals[position + 1 :]]
+        parts = [rows[:0]]
+        for start in range(0, len(rows), _BLOCK):
+            if checked_limits is not None:
+                checked_limits.check()
+            block = rows[start : start + _BLOCK]
+            parts.append(block[_are_wanted(problem, table, block, others, wanted)])
+        return np.concatenate(parts)
 
     before, size = math.inf, sum(map(len, kept))
-    sampled = 0.0  # rows that are likely to be left
-    for position, table in enumerate(tables.tables):
-        rows = kept[position][:: max(1, len(table) // _SAMPLE)]
-        sampled += len(table) * _are_wanted(problem, table, rows, others_than(position), wanted).mean()
-    if sampled >= _WORTHWHILE * size:
-        return kept
     while size < _WORTHWHILE * before:
-        for position, table in enumerate(tables.tables):
-            others = others_than(position)
-            rows = kept[position]
-            parts = []
-            for start in range(0, len(rows), _BLOCK):
-                if checked_limits is not None:
-                    checked_limits.check()
-                block = rows[start : start + _BLOCK]
-                parts.append(block[_are_wanted(problem, table, block, others, wanted)])
-            left = np.concatenate(parts)
-            kept[position] = left if len(left) else rows[:1]
-            intervals[position] = group_intervals(table, kept[position])
+        for position, rows in enumerate(kept):
+            if len(rows) > _BLOCK:  # fewer are judged about as soon as a sample of them
+                sample = rows[:: len(rows) // _SAMPLE]
+                if len(wanted_among(position, sample)) >= _WORTHWHILE * len(sample):
+                    continue
+            left = wanted_among(position, rows)
+            if len(left) < len(rows):
+                kept[position] = left if len(left) else rows[:1]
+                intervals[position] = group_intervals(tables.tables[position], kept[position])
         before, size = size, sum(map(len, kept))
+        if size <= _FEW:
+            break
     return kept
 
 

@@ -131,31 +131,36 @@ def _full_order(order: OrderClass, operator: Operator) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Alike:
-    """What spaces of one operator's arrangements have in common; their rows and tables are shared then.
+    """What spaces have in common; their rows and tables are shared then.
+
+    Spaces of one operator's arrangements share nearly all.  Layers of a network on one machine share the
+    tiles of dimensions that are as long in several of them.
 
     Parameters
     ----------
-    spaces : by their loops
+    spaces : by their loops; ``None`` where operators differ
     tiles : tile sizes; those of a dimension are numbered from the outside
     groups : by their tile sizes, and those around array axes
     """
 
-    spaces: dict[Hashable, MapSpace] = field(default_factory=dict)
+    spaces: dict[Hashable, MapSpace] | None = field(default_factory=dict)
     tiles: dict[Hashable, Variable] = field(default_factory=dict)
     groups: dict[Hashable, AxisGroup] = field(default_factory=dict)
 
-    def tile(self, dim: str, number: int, domain: Sequence[int], group: str) -> Variable:
+    def tile(self, dim: str, number: int, site: LoopSite, domain: Sequence[int], group: str) -> Variable:
         """A tile size of a dimension; the same for all spaces.
 
         Parameters
         ----------
         number : of tiles of the dimension outside it that are decided
+        site : inside which it stands, if all spaces have the same sites
         domain : what it may be, increasing
         group : name of the axis group
         """
-        key = (dim, number, tuple(domain), group)
+        name = f"{dim}@{site}" if self.spaces is None else f"{dim}#{number}"
+        key = (name, tuple(domain), group)
         if key not in self.tiles:
-            self.tiles[key] = Variable(f"{dim}#{number}", domain, group)
+            self.tiles[key] = Variable(name, domain, group)
         return self.tiles[key]
 
 
@@ -182,14 +187,15 @@ def build_space(
     tiles : the tiles that a tile may be cut into, one of those of `axis_groups`
     slots : the even arrangement by default
     check : called between dimensions, each of which may have millions of rows; what it raises goes through
-    alike : what spaces of this operator have in common, on machines that differ in what levels store, how
-        much and how fast; where there is one of the same loops, the new one takes its decisions from that
+    alike : what spaces have in common: of this operator, on machines that differ in what levels store, how
+        much and how fast, where one of the same loops gives its decisions to the new one, or of several
     """
     slots = even_arrangement(operator, engine) if slots is None else slots
     blocks, sites = _blocks(engine, slots, orders)
     loops = _loops(blocks, slots, tiles)
-    if alike is not None and loops in alike.spaces:
-        return _storing(alike.spaces[loops], engine, slots, sites)
+    spaces = None if alike is None else alike.spaces
+    if spaces is not None and loops in spaces:
+        return _storing(spaces[loops], engine, slots, sites)
     boundaries, variables = _boundaries(operator, blocks, sites, slots, tiles, alike)
     groups = tuple(
         _group(operator, dims, blocks, boundaries, variables, row_filters, tiles, check, alike)
@@ -203,8 +209,8 @@ def build_space(
         sites=tuple(sites),
         tiles=tiles,
     )
-    if alike is not None and not row_filters and sum(group.size_at_most for group in groups) <= _FEW:
-        alike.spaces[loops] = space
+    if spaces is not None and not row_filters and space.rows <= _FEW:
+        spaces[loops] = space
     return space
 
 
@@ -226,16 +232,22 @@ def _group(
 
     if alike is None or row_filters:
         return made()
-    # All that rows depend on, besides the operator.
+    # All that rows depend on.
+    bounds = tuple(
+        (dimension.bound, dimension.upto) for dimension in operator.dimensions if dimension.name in dims
+    )
     axes = tuple(
         (block.axis.size, tuple((boundaries[index][dim], boundaries[index + 1][dim]) for dim in dims))
         for index, block in enumerate(blocks)
         if block.axis is not None
     )
-    key = (dims, tiles, tuple(tuple(variables[dim]) for dim in dims), axes)
-    if key not in alike.groups:
-        alike.groups[key] = made()
-    return alike.groups[key]
+    key = (dims, bounds, tiles, tuple(tuple(variables[dim]) for dim in dims), axes)
+    group = alike.groups.get(key)
+    if group is None:
+        group = made()
+        if alike.spaces is not None or group.most <= _FEW:  # a network has many of its own
+            alike.groups[key] = group
+    return group
 
 
 def _selectors(blocks: Sequence[Block], residency: MappingABC[str, Residency]) -> tuple[Variable, ...]:
@@ -327,10 +339,11 @@ def _boundaries(
                 # tiles of tiles are tiles: one step of a chain has all values of the longer ones
                 chains = chains_of(dimension, tiles)
                 domain = sorted(set(chains(dimension.bound, 1)[:, 0].tolist()))
+                site, number = sites[index + 1], len(variables[dim])
                 tile[dim] = variable = (
-                    Variable(f"{dim}@{sites[index + 1]}", domain, groups[dim])
+                    Variable(f"{dim}@{site}", domain, groups[dim])
                     if alike is None
-                    else alike.tile(dim, len(variables[dim]), domain, groups[dim])
+                    else alike.tile(dim, number, site, domain, groups[dim])
                 )
                 variables[dim].append(variable)
         boundaries.append(tile)

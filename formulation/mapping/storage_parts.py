@@ -156,13 +156,13 @@ def part_problem(
     Parameters
     ----------
     weight : what each of the part's own cycles costs besides, pJ
-    alike : what parts of the problem have in common
+    alike : spaces of other parts of the same operator, which share decisions with this one
     """
-    operator, model = problem.operator, problem.model
+    operator, model, tiles = problem.operator, problem.model, problem.space.tiles
     assert isinstance(model, Hierarchy)
     engine = _machine(problem, part)
     orders = partial(model.orders, operator, engine)
-    space = build_space(operator, engine, orders, (), problem.space.tiles, alike=alike)
+    space = build_space(operator, engine, orders, (), tiles, alike=alike)
     # One block of loops stands for those of all levels outside the first array.
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
     by_store = model.energy_by_store(nest)
@@ -174,11 +174,16 @@ def part_problem(
     energy = weight.denominator * spent
     if weight:
         energy = energy + int(weight * scale) * _cycles(problem, part, nest)
-    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale)
+    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale, alike)
 
 
 def energy_problem(
-    problem: LayerProblem, engine: Engine, space: MapSpace, energy: Expr, scale: int
+    problem: LayerProblem,
+    engine: Engine,
+    space: MapSpace,
+    energy: Expr,
+    scale: int,
+    alike: Alike | None = None,
 ) -> LayerProblem:
     """The problem of some part of the energy, on a machine that stands for levels of another one.
 
@@ -187,6 +192,7 @@ def energy_problem(
     problem : of the whole energy, on the whole machine
     engine, space : the machine of the part, and its mappings
     energy, scale : the part in pJ times the scale
+    alike : spaces among which this one is
     """
     nest = space.nest
     limits = (*capacity_limits(nest), *array_limits(nest))
@@ -198,6 +204,7 @@ def energy_problem(
         space=space,
         statement=Statement(energy, scale, nest.steps(), limits, {"part": energy}, scale),
         limits=limits,
+        alike=alike,
     )
 
 

@@ -256,7 +256,7 @@ class ArrangementTrees:
             for _, _, tree, _ in self._open:  # the next trees read others
                 tree.layout.drop_values()
         limits, tally = self._search.limits, self._search.tally
-        legal = LegalTables(problem, limits, self._tables)
+        legal = LegalTables(problem, limits, self._tables).wanted(goal)
         layout = laid_out(problem, limits, goal=goal, bank=self._bank, tally=tally, legal=legal)
         tree = Tree(self._search, goal, layout=layout)
         if tree.empty:

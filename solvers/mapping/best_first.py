@@ -9,6 +9,8 @@ from collections.abc import Mapping as MappingABC
 from itertools import count
 from types import MappingProxyType
 
+import numpy as np
+
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.goals import Goal
@@ -74,6 +76,12 @@ class BestFirst:
     def bounded(self) -> int:
         """Nodes that have been bounded."""
         return 0 if self.empty else self._refinement.bounded
+
+    @property
+    def open_parts(self) -> int:
+        """How many parts are to be opened, as far as is known now."""
+        wanted = (self.goal.wanted(nodes.energy, nodes.cycles, nodes.keys) for *_, nodes in self._open)
+        return sum(int(np.count_nonzero(own)) for own in wanted)
 
     @property
     def least(self) -> float:

@@ -34,7 +34,8 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
         inside = first
         for place, known in enumerate(costs):
             rest = together[place] - known[first]
-            part = inner_problem(search.problem, first, bounds.weights[place], known, rest)
+            weight = bounds.weights[place]
+            part = inner_problem(search.problem, first, weight, known, rest, bounds.alike)
             answer = least_energy(search, part, _EFFORT)
             bounds.innermost.append(answer)
             are_exact &= answer.is_exact

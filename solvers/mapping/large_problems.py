@@ -17,7 +17,6 @@ from fractions import Fraction
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
@@ -34,6 +33,7 @@ from tilewright.solvers.mapping.storage_patterns import has_patterns
 
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds
+VERY_MANY = 1_000_000  # rows from which on any mapping comes before all else
 MOST = 120_000  # rows of perfect factors
 SHARE = 0.25  # of the time that is left
 LONGEST = 2.0  # seconds
@@ -70,7 +70,7 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     search.raise_bound(least_key(problem), "compulsory traffic")
     if has_patterns(problem):
         return  # each pattern has few rows, and the search begins with some of them
-    if problem.space.rows > MANY_ROWS:
+    if problem.space.rows > VERY_MANY:
         offer_any_mapping(search, lambda: search.done)
     bounds = pattern = None
     if has_store_bounds(problem) and not search.done:
@@ -172,13 +172,15 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
     """Bound all mappings by what the outermost levels cost together; search the tiles that are best there.
 
     Those that cost hardly more than the least come first: they are few, and the best mappings are among them.
-    If nothing else can be better than what they have, it is optimal.
+    If nothing else can be better than what they have, it is optimal.  Where other bounds are as high, what is
+    inside decides, and no tiles are searched.
     """
     with suppress(LimitReachedError):
         levels = OuterLevels(search.within(search.limits.part(_OUTER_SHARE, _OUTER_LONGEST)))
+        before = search.bound
         least = levels.least_key()
         _raise(search, least, "outer levels")
-        for share in _OVER if 0 < least < math.inf else ():
+        for share in _OVER if 0 < least < math.inf and search.bound != before else ():
             key = least * (1 + share)
             part = None if search.done else levels.below(key)
             if part is None:

@@ -231,7 +231,7 @@ class LegalTables:
         self.shares, self._shared = shared is not None, shared or SharedTables()
         groups = self._shared.legal(problem, checked_limits)
         self.tables = self._shared.tables(groups, self._roots(problem), checked_limits)
-        self._nest, self._checked_limits = nest, checked_limits
+        self._problem, self._nest, self._checked_limits = problem, nest, checked_limits
 
     def _roots(self, problem: LayerProblem) -> list[Expr]:
         statement = problem.statement
@@ -245,6 +245,12 @@ class LegalTables:
     def staged(self, stages: Sequence[Stage]) -> tuple[list[Stage], list[StagedTable]]:
         """The stages among some that decide anything, and the tables in these."""
         return self._shared.staged(self.tables, self._nest, stages, self._checked_limits)
+
+    def wanted(self, goal: Goal) -> LegalTables:
+        """The same without rows that a goal does not want, where they are many: it never will want them."""
+        if sum(self.tables.sizes) <= _MANY:
+            return self
+        return self.restricted(wanted_rows(self._problem, self.tables, goal.wanted, self._checked_limits))
 
     def restricted(self, rows: Sequence[Indices]) -> LegalTables:
         """The same over some rows of every group only."""
@@ -284,8 +290,8 @@ def laid_out(
 
     Parameters
     ----------
-    goal : tells which rows of large tables are wanted, and whether energy and cycles are read even where the
-        objective has only one of them
+    goal : tells whether energy and cycles are read even where the objective has only one of them, and which
+        rows of large tables are wanted, unless these are given
     bank : keeps what the bound programs of several layouts read
     deciding : in which order; by default the most promising one
     tally : counts nodes and tables, if anybody asks for them
@@ -295,9 +301,9 @@ def laid_out(
     space, statement = problem.space, problem.statement
     if not program.await_compiled(lambda: checked_limits.expired):
         raise LimitReachedError
-    legal = legal or LegalTables(problem, checked_limits)
-    if goal is not None and sum(legal.tables.sizes) > _MANY:
-        legal = legal.restricted(wanted_rows(problem, legal.tables, goal.wanted, checked_limits))
+    if legal is None:
+        legal = LegalTables(problem, checked_limits)
+        legal = legal if goal is None else legal.wanted(goal)
     pairs = exchangeable_groups(problem)
     if pairs:
         legal = legal.exchangeable(pairs)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Literal, Protocol
 
 from tilewright.formulation.mapping.constraints import applicable, network_constraints
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.problem import LayerProblem, check_space, layer_problem
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import Objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.selection import SelectedLayer
@@ -17,6 +17,13 @@ from tilewright.workloads.selection import SelectedLayer
 Factors = Literal["perfect", "imperfect"]
 Storage = Literal["even", "uneven"]
 Tiles = Literal["trip-counts", "every"]
+
+
+class Statement(Protocol):
+    """States the problem of a layer."""
+
+    def __call__(self, alike: Alike | None = None) -> LayerProblem:
+        """The problem; it shares tiles and tables with what is alike, if anything is said to be."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class NetworkProblem:
     notes: tuple[str, ...]
     factors: Factors | None
     layers: tuple[SelectedLayer, ...]
-    states: tuple[Callable[[], LayerProblem], ...]
+    states: tuple[Statement, ...]
     storage: Storage | None = None
     tiles: Tiles | None = None
     left_out: tuple[str, ...] = ()
@@ -109,12 +116,15 @@ def _state(
     model_name: str,
     constraints: Sequence[str],
     kind: tuple[Factors | None, Storage | None, Tiles | None],
-) -> Callable[[], LayerProblem]:
+) -> Statement:
     """What states a layer's problem; one with demands is stated at once, since they may be at fault."""
     cost_model(model_name).check(layer.operator, engine)
     demands = applicable(constraints, layer.operator, engine)
-    state = partial(layer_problem, layer.operator, engine, objective, model_name, demands, *kind)
+
+    def state(alike: Alike | None = None) -> LayerProblem:
+        return layer_problem(layer.operator, engine, objective, model_name, demands, *kind, alike=alike)
+
     if not demands:
         return state
     problem = state()
-    return lambda: problem
+    return lambda alike=None: problem

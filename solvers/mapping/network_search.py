@@ -12,6 +12,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import WhenSet
 from tilewright.foundation.errors import InputError
@@ -112,6 +113,8 @@ class _NetworkSearch:
         self._network, self._solver, self._limits, self._sets = network, solver, limits, sets
         self._starts, self._tracebacks = starts, tracebacks
         self._known: dict[int, LayerAnswer] = {}
+        # Searches that run at once share nothing; those that follow each other do.
+        self._alike: list[Alike] = []
 
     def open_layers(self) -> list[int]:
         """Layers that more time may do good, those without a mapping first; none where there is none."""
@@ -160,25 +163,23 @@ class _NetworkSearch:
         """What is found for a layer in its share of the time, and what was known of it."""
         layer, earlier = self._network.layers[index], self._known.get(index)
         observer.layer(index + 1, len(self._network.layers), layer)
-        state, own_limits, before = self._network.states[index], share, None
+        own_limits, before = share, None
         if earlier is not None:
             # The earlier result goes on: its trace, its bound, and the seconds that it has taken.
             own_limits, before = _after(share, earlier.result, self._limits), earlier.result
-        if earlier is not None and earlier.problem is not None:
-            state = partial(_given, earlier.problem)
         # Half of the time for one best mapping, half for the sets that are asked for around it.
         first = own_limits.share(0.5 if self._sets else 1.0)
         if before is not None and before.status is Status.OPTIMAL:  # the sets are open
             result, problem = before, earlier.problem if earlier is not None else None
         else:
-            starts = self._starts[index] if self._starts else ()
-            result, problem = _search(state, self._solver, first, starts, observer, self._tracebacks, before)
+            known = None if earlier is None else earlier.problem
+            result, problem = self._searched(index, first, observer, before, known)
         # A search that gave up before its time would give up again.
         is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
         has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
         # The limit struck while the problem was stated; a greedy mapping needs it.
         if has_none and problem is None and not self._limits.expired:
-            problem = state()
+            problem = self._network.states[index]()
         if has_none and problem is not None and len(self._network.layers) > 1:
             result = self._with_any_mapping(result, problem, first, observer)
         result, answer_sets = search_answer_sets(self._sets, problem, result, own_limits, observer)
@@ -190,6 +191,30 @@ class _NetworkSearch:
         is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
         result = explained(result, problem, own_limits, observer.phase)
         return LayerAnswer(layer, result, problem, answer_sets, index, is_open)
+
+    def _searched(
+        self,
+        index: int,
+        limits: Limits,
+        observer: Observer,
+        before: LayerResult | None,
+        known: LayerProblem | None,
+    ) -> tuple[LayerResult, LayerProblem | None]:
+        """A layer's result, and its problem as far as it was stated.
+
+        Searches that follow each other share tiles and tables; those that run at once do not.
+
+        Parameters
+        ----------
+        before, known : the earlier result, and the problem, if there are any
+        """
+        alike = self._alike.pop() if self._alike else Alike(spaces=None)
+        state = partial(self._network.states[index], alike) if known is None else partial(_given, known)
+        starts = self._starts[index] if self._starts else ()
+        result, problem = _search(state, self._solver, limits, starts, observer, self._tracebacks, before)
+        if result.status in (Status.OPTIMAL, Status.INFEASIBLE) and not limits.expired:
+            self._alike.append(alike)  # nothing of the search was left behind
+        return result, None if problem is None else replace(problem, alike=None)
 
     def _with_any_mapping(
         self, result: LayerResult, problem: LayerProblem, limits: Limits, observer: Observer

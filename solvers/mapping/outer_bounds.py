@@ -25,6 +25,7 @@ from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.stages import COARSE, Stage, rough_spreads, spreads
 
 _EFFORT = 8_000_000  # nodes bounded at most in one search
+_LOOK = 1_000_000  # nodes bounded before a search shows whether it gets above what is known
 _MOST = 20_000  # decisions that are listed
 _STEP = 0.1  # by which the first cutoff passes what is known
 _SOURCE = "outer levels"
@@ -68,15 +69,16 @@ class OuterLevels:
         # than is known already.
         most = math.inf if key is None else float(key * scale)
         least, step = float((self._search.bound or 0) * scale), _STEP
+        known = least  # the first search shows whether there is more to know
         while True:
             goal = LeastEnergy(min(most, least * (1 + step)) if least else most)
             cutoff = goal.best
-            left = self._searched(goal, dives=True)
+            left = self._searched(goal, dives=True, known=known)
             if left is not None:
                 return max(least, min(goal.best, left)) / scale
             if goal.best < cutoff or cutoff >= most:
                 return goal.best / scale
-            least, step = cutoff, 2 * step
+            least, step, known = cutoff, 2 * step, 0.0
 
     def below(self, key: float) -> LayerProblem | None:
         """The whole over the tiles of first stores with which mappings may have less than some key.
@@ -95,19 +97,28 @@ class OuterLevels:
         none = {group.name: tiles_at(problem.space, self._edges, group)[:0] for group in problem.space.groups}
         return replace(problem, space=restricted(problem.space, self._edges, none | listed.tiles()))
 
-    def _searched(self, goal: Goal, dives: bool) -> float | None:
+    def _searched(self, goal: Goal, dives: bool, known: float = 0.0) -> float | None:
         """Lower bound, scaled, of what a search for a goal leaves open; ``None`` where that is nothing.
 
         Infinite where nothing is legal.
+
+        Parameters
+        ----------
+        known : a lower bound, scaled; the search ends soon where it does not get above
         """
         stages = _stages(self._nest, self._edges)
         limits, tally = self._search.limits, self._search.tally
-        layout = laid_out(self._part, limits, goal=goal, tally=tally, legal=self._legal, stages=stages)
+        legal = self._legal.wanted(goal)
+        layout = laid_out(self._part, limits, goal=goal, tally=tally, legal=legal, stages=stages)
         tree = BestFirst(self._search, goal, layout)
         if tree.empty:
             return math.inf
-        tree.limit(_EFFORT)
+        tree.limit(_LOOK)
         tree.begin(dive=dives)
+        left = tree.go_on()
+        if left is None or left <= known:
+            return left
+        tree.limit(_EFFORT)
         return tree.go_on()
 
 

@@ -17,7 +17,7 @@ from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.layout import Deciding, Layout, LegalTables, laid_out
 from tilewright.solvers.mapping.part_tiles import PartAnswer
-from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping.shared_tables import SharedTables, tables_beside
 
 _MOST_BYTES = 200_000_000  # of tables that searches of parts read
 
@@ -79,7 +79,9 @@ def least_energy(
     deciding : in which order; by default that for energy
     enough : pJ; what costs as much is of no interest, and far fewer nodes are below
     """
-    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally)
+    shared = tables_beside(part)
+    legal = None if shared is None else LegalTables(part, search.limits, shared)
+    layout = laid_out(part, search.limits, deciding=deciding, tally=search.tally, legal=legal)
     return _least(search, layout, effort, enough)
 
 

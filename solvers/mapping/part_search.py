@@ -33,11 +33,17 @@ class PartSearch(LayerSearch):
         self._whole, self._source = whole, source
 
     def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
-        """Offer an answer to both."""
-        key = super().offer(answer, source, origin)
+        """Offer an answer to both; it is evaluated once where it costs the same in both."""
+        judgement = self.problem.judge(answer)
+        key = self.keep(judgement, source, origin)
         if key is not None:
+            whole_source = self._source or source
             whole_origin = origin if self._source is None else Origin.HEURISTIC
-            self._whole.offer(answer, self._source or source, whole_origin)
+            if self._whole.problem.counts_as(self.problem):
+                evaluated = self._whole.problem.judged(answer, judgement.evaluation)
+                self._whole.keep(evaluated, whole_source, whole_origin)
+            else:
+                self._whole.offer(answer, whole_source, whole_origin)
         return key
 
     def at_work(self, method: str) -> AbstractContextManager[Tally]:

@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import (
     StoragePart,
     compulsory,
@@ -125,6 +126,7 @@ class PatternBounds:
     ----------
     weights : what a cycle costs, pJ, in the sums that bound every pattern, 0 first
     innermost : what searches of the innermost level found, for other weights and patterns
+    alike : spaces of parts, where these share any
     """
 
     def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
@@ -134,6 +136,8 @@ class PatternBounds:
         residency = problem.space.nest.residency
         self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
+        # Of one pattern the same parts are searched for every weight.
+        self.alike = Alike() if math.prod(self._shape) == 1 else None
         self._powers = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
         self._compulsory: dict[tuple[int, int, int, bool], float] = {}  # of tensors, in parts
@@ -238,7 +242,8 @@ class PatternBounds:
             if term.asked[0] < _EXACT:
                 # Where steps count, they are settled first.
                 deciding = Deciding(spread_first=True) if term.weight else None
-                part = part_problem(search.problem, term.parts[0], self.weights[term.weight])
+                weight = self.weights[term.weight]
+                part = part_problem(search.problem, term.parts[0], weight, self.alike)
                 answer = least_energy(search, part, _DEEP, deciding, self._enough(term, 0))
                 self._note(answer, term.parts[0])
                 term.values[0] = max(term.values[0], answer.least)

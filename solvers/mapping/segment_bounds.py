@@ -92,7 +92,7 @@ class PartTables:
             return known
         if self._shared.bytes + self._bank.bytes > _MOST_BYTES:
             self.clear()
-        legal = LegalTables(part, search.limits, self._shared)
+        legal = LegalTables(part, search.limits, self._shared).wanted(goal)
         laid = laid_out(part, search.limits, goal=goal, bank=self._bank, tally=search.tally, legal=legal)
         if space.rows <= _FEW_ROWS:
             self._layouts[key] = laid  # which keeps the space, and so its identity

@@ -12,8 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.axis_groups import perfect_rows
+from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
@@ -27,6 +30,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
+_LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
 _SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
@@ -47,12 +51,11 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
-        _look_at_perfect_factors(search)
         self._orders = orders_of_decisions(search.problem)
-        # Both read the same values, which are dropped once the last tree has its own.
-        self._legal: LegalTables | None = LegalTables(
-            search.problem, search.limits, tables_beside(search.problem)
-        )
+        _look_at_perfect_factors(search)
+        legal = LegalTables(search.problem, search.limits, tables_beside(search.problem))
+        # Both trees read the same values, which are dropped once the last one has its own.
+        self._legal: LegalTables | None = legal
         self._trees = [self._next_tree()]
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
@@ -61,7 +64,9 @@ class TwoOrders:
         """A tree of the next order; one whose tables are too large is passed by while others are left."""
         while True:
             deciding = self._orders.pop(0)
-            legal: LegalTables | None = self._legal
+            assert self._legal is not None
+            # What the goal does not want for one tree it will not want for the next.
+            legal: LegalTables | None = self._legal.wanted(self._goal)
             self._legal = legal if self._orders else None
             try:
                 layout = laid_out(
@@ -97,6 +102,11 @@ class TwoOrders:
         turn = _TURN
         if self._ended(self._trees[0], turn, on_bound):
             return None
+        # Few parts are large ones, most of which close once the first is searched; another tree takes long to
+        # lay out.
+        is_near = bool(self._orders) and self._trees[0].open_parts <= _FEW_PARTS
+        if is_near and self._ended(self._trees[0], _LONGER * turn, on_bound):
+            return None
         while self._orders and not self._search.done:
             try:
                 self._trees.append(self._next_tree())
@@ -129,15 +139,23 @@ class TwoOrders:
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:
-    """Have a first mapping and a bound where tables take longer: perfect factors have few rows."""
+    """Have a first mapping and a bound where tables take longer: rows of perfect factors are few."""
     problem = search.problem
     if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
         return
     search.raise_bound(least_key(problem), "compulsory traffic")
-    part = problem.with_perfect_factors()
-    if part.space.rows <= _SOON:
-        inner = PartSearch(search, part, search.limits, PERFECT)
-        with suppress(LimitReachedError):
-            tree = Tree(inner, Minimum(inner, PERFECT))
-            if not tree.empty:
-                tree.dive()
+    space = problem.space
+    if any(group.most > MANY_ROWS for group in space.groups):
+        return  # the search began with them
+    groups = tuple(
+        group.having(group.rows[perfect_rows(space.nest.boundaries, group)]) for group in space.groups
+    )
+    if sum(map(len, groups)) > _SOON:
+        return
+    inner = PartSearch(search, problem, search.limits, PERFECT)
+    # The rows are some of the problem's own, so its statement holds of them.
+    part = replace(problem, space=replace(space, groups=groups), alike=None)
+    with suppress(LimitReachedError):
+        tree = Tree(inner, Minimum(inner, PERFECT), part)
+        if not tree.empty:
+            tree.dive()

@@ -20,6 +20,7 @@ from reference import convolution, load
 
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import (
     MANY_ROWS,
     axis_group_dims,
@@ -31,6 +32,8 @@ from tilewright.formulation.mapping.chains import (
 )
 from tilewright.formulation.mapping.mapping import Spatial
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.relaxation import legal_groups
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
@@ -277,6 +280,55 @@ def test_chains_are_counted_without_listing(
     counted = count_chains(bound, length, chains)
     assert counted >= listed
     assert chains is halved_chains or counted == listed
+
+
+@settings(max_examples=effort(30))
+@given(instances("hierarchy", most=40, largest=20_000, factors="imperfect"))
+def test_rows_of_perfect_factors_are_those_of_the_perfect_space(instance: Instance) -> None:
+    """Among imperfect rows those whose tiles divide each other are all that there are of divisors."""
+    problem = instance.problem()
+    perfect = problem.with_perfect_factors().space
+    assert [group.name for group in perfect.groups] == [group.name for group in problem.space.groups]
+    for group, other in zip(problem.space.groups, perfect.groups, strict=True):
+        rows = group.rows[perfect_rows(problem.space.nest.boundaries, group)]
+        assert sorted(map(tuple, rows.tolist())) == sorted(map(tuple, other.rows.tolist()))
+
+
+@settings(max_examples=effort(20))
+@given(st.data())
+def test_layers_that_share_tiles_have_the_rows_that_they_have_alone(data: st.DataObject) -> None:
+    """Layers of any sizes, kinds and strides on one machine: names of tiles, rows and hashes are the same."""
+    engine, alike, groups = load_engine("nvdla-256"), Alike(spaces=None), 0
+    for _ in range(4):
+        size = data.draw(st.sampled_from([6, 7, 12]))
+        filters, stride = data.draw(st.sampled_from([1, 3])), data.draw(st.sampled_from([1, 2]))
+        text = f"conv:K=8,C={size},P={size},Q=4,R={filters},S={filters},stride={stride}"
+        operator = parse_layer(data.draw(st.sampled_from([text, f"gemm:M={size},N=8,K=4"])))[1]
+        factors = data.draw(st.sampled_from(["perfect", "imperfect"]))
+        stated = [
+            layer_problem(operator, engine, parse_objective("edp"), factors=factors, alike=shared)
+            for shared in (None, alike)
+        ]
+        alone, beside = (problem.space for problem in stated)
+        assert stated[0].content_hash == stated[1].content_hash
+        groups += len(alone.groups)
+        for group, other in zip(alone.groups, beside.groups, strict=True):
+            assert [str(variable) for variable in group.variables] == [str(tile) for tile in other.variables]
+            assert [tile.domain for tile in group.variables] == [tile.domain for tile in other.variables]
+            assert np.array_equal(group.rows, other.rows)
+    assert 0 < len(alike.groups) <= groups
+
+
+def test_rows_of_large_dimensions_are_not_made_in_order_to_state_a_problem() -> None:
+    """Tiles that never fit are left out before rows are made of them."""
+    operator = parse_layer("gemm:M=20000,N=20000,K=20000")[1]
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
+    large = [group for group in problem.space.groups if group.most > MANY_ROWS]
+    assert large
+    assert not any("rows" in vars(group) for group in large)
+    legal = {group.name: len(group) for group in legal_groups(problem)}
+    assert all(legal[group.name] < group.most / 4 for group in large)
+    assert not any("rows" in vars(group) for group in large)
 
 
 def test_rows_that_do_not_fit_into_memory_are_refused_when_read() -> None:

@@ -153,6 +153,27 @@ def test_a_search_goes_on_only_from_one_of_its_own_problem() -> None:
         LayerSearch(first, Limits()).resume(solve(other))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_layers_that_share_tables_are_searched_as_alone(threads: int) -> None:
+    """Layers with dimensions as long as others' have the mappings, and the nodes, that they have alone."""
+    texts = [
+        "gemm:M=48,N=36,K=40",
+        "gemm:M=48,N=40,K=40",
+        "conv:K=36,C=40,P=7,Q=7,R=3,S=3",
+        "gemm:M=7,N=36,K=40",
+    ]
+    layers = [SelectedLayer(parse_layer(text)[1], (text,)) for text in texts]
+    stated = network_problem(layers, load_engine("nvdla-256"), parse_objective("edp"))
+    limits = Limits(seconds=60, threads=threads)
+    for answer, state in zip(search_network(stated, limits=limits), stated.states, strict=True):
+        alone = solve(state(), limits=Limits(seconds=60, threads=1))
+        together = answer.result
+        assert (together.key, together.answer) == (alone.key, alone.answer)
+        assert [method.nodes for method in together.effort.methods] == [
+            method.nodes for method in alone.effort.methods
+        ]
+
+
 def test_a_single_layer_is_searched_once() -> None:
     """One layer has all of the time, and comes once."""
     answers = list(search_network(network(5), limits=Limits(seconds=20, threads=1)))

@@ -100,3 +100,18 @@ def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) ->
     assert result.bound is not None
     assert result.key >= optimal.key >= result.bound > 0
     assert next(point.source for point in result.trace if point.key is not None) == "perfect factors"
+
+
+def test_a_tree_with_few_parts_left_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No second tree is laid out where the first one has few parts left after its turn; both are proofs."""
+    problem = layer_problem(gemm(m=48, n=36, k=40), load_engine("nvdla-256"), parse_objective("edp"))
+    monkeypatch.setattr(two_orders, "_TURN", -1)  # it ends at once
+    for later in ("_LONGER", "_GROWTH"):
+        monkeypatch.setattr(two_orders, later, -10_000_000)
+    ended: list[tuple[object, int]] = []
+    for few in (1_000_000, -1):
+        monkeypatch.setattr(two_orders, "_FEW_PARTS", few)
+        result = solve(problem, "branch")
+        ended.append((result.key, sum(method.trees for method in result.effort.methods)))
+    assert [trees for _, trees in ended] == [1, 2]
+    assert ended[0][0] == ended[1][0] is not None

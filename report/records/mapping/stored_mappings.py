@@ -5,20 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tilewright.formulation.mapping.fused.tree import tree_from_data
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.errors import InputError, located_in
+from tilewright.foundation.errors import located_in
 from tilewright.foundation.yaml_file import with_line_numbers
-from tilewright.report.records.files import is_result, parse_document, parse_kind, read_data
+from tilewright.report.records.files import is_result, parse_document, read_data
 from tilewright.report.records.mapping.document import ResultDocument
-from tilewright.report.records.mapping.fused_document import FusedDocument
-from tilewright.report.records.mapping.fused_file import (
-    StoredFusedMapping,
-    is_fused_mapping,
-    parse_fused_mapping,
-    recorded_group,
-)
 from tilewright.report.records.mapping.mapping_file import StoredMapping, parse_mapping
 from tilewright.workloads.mapping.operator import Operator
 
@@ -58,40 +50,6 @@ def mappings_of(document: ResultDocument, where: str) -> list[StoredMapping]:
         for index, layer in enumerate(document.layers)
         if layer.mapping is not None
     ]
-
-
-def fused_mappings_in(data: Any, path: Path) -> list[StoredFusedMapping]:
-    """The fused mappings of a mapping file or of a document's groups; groups without one are left out.
-
-    Parameters
-    ----------
-    data, path : what the file holds, and where it is
-
-    Raises
-    ------
-    InputError : naming the field that is wrong, or a file that holds no mapping
-    """
-    where = str(path)
-    if is_fused_mapping(data):
-        with with_line_numbers(path):
-            return [parse_fused_mapping(data, where, path.parent)]
-    document = parse_kind(data, where, FusedDocument)
-    engine = document.arch.build(where)
-    stored = [
-        StoredFusedMapping(
-            name=" + ".join(layer.name for layer in group.layers),
-            group=recorded_group(document, group, where),
-            tree=tree_from_data(group.tree, where, f"groups[{index}].tree"),
-            engine=engine,
-            cost_model=document.cost_model,
-            objective=document.objective,
-        )
-        for index, group in enumerate(document.groups)
-        if group.tree is not None
-    ]
-    if not stored:
-        raise InputError(where, "groups", "none has a mapping")
-    return stored
 
 
 def fitting(stored: list[StoredMapping], operator: Operator) -> list[Mapping]:

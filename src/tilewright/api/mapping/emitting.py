@@ -19,7 +19,8 @@ from tilewright.report.code.mapping.tiles import SCHEMA, tiles_of
 from tilewright.report.records.files import read_data
 from tilewright.report.records.mapping.fused_file import StoredFusedMapping, is_fused_mapping
 from tilewright.report.records.mapping.mapping_file import StoredMapping
-from tilewright.report.records.mapping.stored_mappings import fused_mappings_in, mappings_in
+from tilewright.report.records.mapping.stored_fused_mappings import fused_mappings_in
+from tilewright.report.records.mapping.stored_mappings import mappings_in
 from tilewright.workloads.mapping.operator import Operator
 
 TARGETS = ("python", "json", "gemmini", "mlir")

@@ -17,7 +17,7 @@ from tilewright.heuristics.mapping.fused.registry import FUSION_HEURISTICS
 from tilewright.report.records.files import json_text, read_data
 from tilewright.report.records.mapping.fused_build import fused_document
 from tilewright.report.records.mapping.fused_document import FusedDocument, FusedSettings
-from tilewright.report.records.mapping.stored_mappings import fused_mappings_in
+from tilewright.report.records.mapping.stored_fused_mappings import fused_mappings_in
 from tilewright.report.text.mapping.fused_network import fused_document_views
 from tilewright.solvers.mapping.fused.answers import FusedStart
 from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
