@@ -28,6 +28,13 @@ class Read:
     producer: int | None
     late: bool
 
+    @property
+    def source(self) -> int | str:
+        """The unit that makes it, or the name of the tensor that comes from outside of the network."""
+        if self.producer is not None:
+            return self.producer
+        return self.link.tensor if self.link is not None else f"{self.layer.name}.{self.operand}"
+
 
 @dataclass(frozen=True)
 class Unit:

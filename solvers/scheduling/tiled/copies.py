@@ -145,17 +145,17 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[list[SharedLa
     """
     groups: dict[int | str, dict[object, list[SharedLayer]]] = {}
     bits = problem.result_bits
-    inputs: set[str] = set()
+    inputs: set[int | str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to
-        new = {_name(read) for read in unit.reads if read.producer is None}
+        new = {read.source for read in unit.reads if read.producer is None}
         first = not (new & inputs)
         inputs |= new
         layer = _shared(problem, whole, index, bits)
         if layer is None:
             continue
         source = source_of(problem, index)
-        alike = groups.setdefault(_name(source) if source.producer is None else source.producer, {})
+        alike = groups.setdefault(source.source, {})
         way = layer.inputs, layer.read, _way(problem, source)
         if first or not layer.outside or way in alike:
             alike.setdefault(way, []).append(layer)
@@ -204,10 +204,6 @@ def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, 
     return multiplications / fastest(engine, operator), weights * tensor_bits(tensor, engine) // 8
 
 
-def _name(read: Read) -> str:
-    return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
-
-
 def source_of(problem: TiledProblem, index: int) -> Read:
     """What a layer that engines share multiplies with its weights."""
     return next(read for read in problem.units[index].reads if not read.late)
@@ -228,7 +224,7 @@ def _shared(
     early = [read for read in unit.reads if not read.late]
     if len(early) != 1 or not unit.layer.stored_weights:
         return None
-    if early[0].producer is None and len({_name(read) for read in unit.reads}) > 1:
+    if early[0].producer is None and len({read.source for read in unit.reads}) > 1:
         return None
     weighed, met = work_and_weights(problem, operator), _met(problem, early[0])
     if weighed is None or met is None:
