@@ -35,6 +35,12 @@ class Read:
             return self.producer
         return self.link.tensor if self.link is not None else f"{self.layer.name}.{self.operand}"
 
+    @property
+    def way(self) -> tuple[object, ...] | None:
+        """How the operand lies along its source: all that differs between links of equal layers."""
+        link = self.link
+        return None if link is None else (link.channel, link.moves, link.rows, link.view)
+
 
 @dataclass(frozen=True)
 class Unit:

@@ -181,12 +181,11 @@ def _work(layers: Sequence[SharedLayer]) -> float:
 def _way(problem: TiledProblem, read: Read) -> object:
     """How a layer reads, whatever channels it makes, and the bits of its weights."""
     operator = read.layer.operator
-    shape, link = shape_of(operator), read.link
+    shape = shape_of(operator)
     others = [(name, bound) for name, bound in operator.bounds.items() if name not in shape.loops[CHANNEL]]
-    view = None if link is None else (link.channel, link.moves, link.rows, link.view)
     weights = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
     width = tensor_bits(weights, problem.machine.engine)
-    return operator.tensor(read.operand).axes, tuple(others), view, width
+    return operator.tensor(read.operand).axes, tuple(others), read.way, width
 
 
 def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, int] | None:

@@ -86,7 +86,11 @@ FREE = """
 clock_mhz: 500
 grid: {width: 2, height: 2, link: 16 B/cycle}
 dram: {bandwidth: 16 GB/s, energy: 0, ports: left}
-engine: {array: {rows: 4, columns: 4, dataflow: kc}, buffer: {size: 16 kB, energy: 0}, mac_energy: 0, vector_lanes: 4}
+engine:
+  array: {rows: 4, columns: 4, dataflow: kc}
+  buffer: {size: 16 kB, energy: 0}
+  mac_energy: 0
+  vector_lanes: 4
 hop_energy: 0
 """
 

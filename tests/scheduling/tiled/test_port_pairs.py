@@ -79,6 +79,35 @@ def test_no_random_deal_of_two_layers_passes_narrower_ports(seed: int) -> None:
         assert ports_suffice(pair, engines, float(total.max()), 0.0)
 
 
+@pytest.mark.parametrize("seed", range(effort(6)))
+def test_what_is_counted_enters_in_every_deal(seed: int) -> None:
+    """Each input of the second layer is used where it was finished, so nothing enters for it.
+
+    Operands of the first layer, the inputs that the bound takes for no own ones, and the charged part of sums
+    are no more than what enters: a result that came as sums counts once.
+    """
+    rng = np.random.default_rng(seed)
+    full = 0
+    for _ in range(40):
+        parts, middle, pixels = (int(side) for side in rng.integers(1, 9, 3))
+        first = dealt(rng, (middle, pixels, parts), int(rng.integers(2, 7)))
+        made = finished(rng, first)
+        maker = layer(middle, pixels, parts, outside=True)
+        pair = LayerPair(maker, layer(1, pixels, middle, outside=False), middle * pixels)
+        counted = 0.0
+        for engine in range(int(first.max()) + 1):
+            mine = first == engine
+            weights, inputs = mine.any(axis=1).sum(), mine.any(axis=0).sum()
+            whole = weights / maker.weights * inputs / maker.inputs * pair.made
+            sent = 4 * (mine.any(axis=2) & (made != engine)).sum()
+            counted += weights + inputs + max(0.0, (made == engine).sum() - whole)
+            counted += pair.charged / maker.sums * sent
+        entered = entering(first, made, None).sum()
+        assert counted <= entered * (1 + 1e-9)
+        full += (made[:, :, None] != first).any() and counted >= 0.95 * entered
+    assert full > 3
+
+
 def busiest(deal: list[np.ndarray], engines: int) -> tuple[float, float]:
     """Bytes that enter the busiest engine, and all, for the owners and finishers of two layers."""
     first, made, second, ends = deal
