@@ -10,11 +10,16 @@ from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import narrowed, random_plan, random_sizes
 
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.foundation.errors import InputError
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled import joint_bounds
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
 from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice, reader_share, sums_factor
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
 
 
 def layer(channels: int, pixels: int, parts: int, *, outside: bool) -> SharedLayer:
@@ -183,6 +188,31 @@ def test_four_engines_in_squares_need_little_more_than_the_bound() -> None:
     assert ports_suffice(pair, 4, 112.0, 0.0)
     # each layer alone would pass ports of 64 bytes
     assert not ports_suffice(pair, 4, 70.0, 0.0)
+
+
+def test_engines_that_keep_their_pixels_need_no_inputs_of_the_reader() -> None:
+    """Each of four engines has all weights, 64 and 64 bytes, and 16 of 64 inputs; it makes what it reads."""
+    pair = LayerPair(layer(64, 64, 1, outside=True), layer(1, 64, 64, outside=False), 64 * 64)
+    assert ports_suffice(pair, 4, 64 + 16 + 64, 0.0)
+    assert not ports_suffice(pair, 4, 64, 0.0)
+
+
+def test_what_passes_besides_a_pair_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two layers in a row everything belongs to the pair."""
+    first, second = (conv2d(k=k, c=c, r=1, s=1, h=8, w=8) for k, c in ((16, 4), (8, 16)))
+    network = Network(
+        "two", [Layer("a", first, "test"), Layer("b", second, "test")], [Link("a", "b", "I", "x", 1024)]
+    )
+    problem = TiledProblem(network, load_tiled_machine("atomic-2x2"), tiled_objective("edp"))
+    besides: list[float] = []
+
+    def asked(pair: LayerPair, engines: int, port: float, others: float) -> bool:
+        besides.append(others)
+        return True
+
+    monkeypatch.setattr(joint_bounds, "ports_suffice", asked)
+    CopiesOverCycles(problem, size_bounds(problem)).least_cycles()
+    assert set(besides) == {0}
 
 
 def test_a_reader_with_its_maker_takes_longer_than_each_alone() -> None:

@@ -15,6 +15,7 @@ from tiled_plans import random_network, random_plan
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.reading import input_sizes
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Borders, Tiling
 from tilewright.foundation.arrays import distinct
 from tilewright.foundation.errors import InputError
@@ -246,6 +247,9 @@ def test_an_input_that_one_layer_reads_twice_counts_once(kind: str) -> None:
         read_again(kind), load_tiled_machine("atomic-2x2"), tiled_objective("makespan"), batch=3
     )
     assert len(problem.units) == 1
+    operator = problem.units[0].layer.operator
+    sizes = {input_sizes(operator, "I", read.link) for read in problem.units[0].reads if not read.late}
+    assert sizes == {(8, 6, 4)}
     least = incoming_bytes(whole_layers(problem)) - stored_bytes(whole_layers(problem)).sum()
     assert least == 3 * 8 * 6 * 4
     for size in (AtomSize(6, 4, 64, 64), AtomSize(2, 4, 64, 64), AtomSize(3, 2, 8, 2), AtomSize(1, 1, 4, 1)):
