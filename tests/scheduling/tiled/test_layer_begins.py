@@ -104,7 +104,7 @@ def test_weights_of_other_pixels_may_come_later() -> None:
     whole = whole_layers(problem)
     loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, 1))
     assert loads.weights[0] == 64 * 256
-    assert layer_begins(whole, machine, loads)[1] <= 256 + 16
+    assert layer_begins(whole, machine, loads, finished=True)[1] <= 256 + 16
 
 
 def test_a_part_of_a_sum_begins_before_all_weights_have_come() -> None:

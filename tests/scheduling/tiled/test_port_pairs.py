@@ -191,10 +191,10 @@ def test_four_engines_in_squares_need_little_more_than_the_bound() -> None:
 
 
 def test_engines_that_keep_their_pixels_need_no_inputs_of_the_reader() -> None:
-    """Each of four engines has all weights, 64 and 64 bytes, and 16 of 64 inputs; it makes what it reads."""
-    pair = LayerPair(layer(64, 64, 1, outside=True), layer(1, 64, 64, outside=False), 64 * 64)
-    assert ports_suffice(pair, 4, 64 + 16 + 64, 0.0)
-    assert not ports_suffice(pair, 4, 64, 0.0)
+    """Both engines have all weights, 16 and 16 bytes, and half of 256 inputs; they make what they read."""
+    pair = LayerPair(layer(2, 32, 8, outside=True), layer(8, 32, 2, outside=False), 2 * 32)
+    assert ports_suffice(pair, 2, 16 + 128 + 16, 0.0)
+    assert not ports_suffice(pair, 2, 0.9 * (16 + 128 + 16), 0.0)
 
 
 def test_what_passes_besides_a_pair_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
