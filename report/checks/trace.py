@@ -65,9 +65,11 @@ def _same(first: Number | None, second: Number | None) -> bool:
 
 def _gap(step: TraceRecord, objective: Objective) -> float | None:
     """The relative gap of two shown values; their roots are taken already."""
-    if not step.value or step.bound is None:
+    if step.value is None or step.bound is None:
         return None
-    return 0.0 if step.value == step.bound else float(1 - step.bound / step.value)
+    if step.value == step.bound:
+        return 0.0  # of a value of 0, too
+    return float(1 - step.bound / step.value) if step.value else None
 
 
 def _near(first: float, second: float) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.plots.style import INK, PALETTE, canvas, logarithmic, logarithmic_quantities, save
 from tilewright.report.records.mapping.document import ResultDocument
+from tilewright.report.records.mapping.layer_kinds import OTHERS
 from tilewright.report.records.mapping.model_roofline import KindRow, Roofs, kind_rows, roofs
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def plot_model(document: ResultDocument, engine: Engine, path: Path) -> None:
 
 
 def _draw(document: ResultDocument, engine: Engine) -> Figure:
-    rows = kind_rows(document, engine)
+    rows = _named(kind_rows(document, engine), document)
     below = roofs(rows, engine)
     figure, axes = canvas(1 if below is None else 2, max(2.8, 0.9 + 0.19 * len(rows)))
     _times(axes[0], rows, engine)
@@ -35,6 +37,14 @@ def _draw(document: ResultDocument, engine: Engine) -> Figure:
     runs = "" if document.phases is None else f", {document.phases.text}"
     figure.suptitle(f"{document.model}{runs} on {engine.name}", fontsize=8, wrap=True)
     return figure
+
+
+def _named(rows: Sequence[KindRow], document: ResultDocument) -> list[KindRow]:
+    """Rows by their kinds, or as one where no layer's name tells a kind: by the only layer's name."""
+    if any(row.kind != OTHERS for row in rows):
+        return [*rows]
+    name = document.layers[0].name if len(document.layers) == 1 else "all layers"
+    return [replace(row, kind=name) for row in rows]
 
 
 def _times(axis: Axes, rows: Sequence[KindRow], engine: Engine) -> None:

@@ -66,7 +66,12 @@ def test_parameters_change_what_they_name() -> None:
     ("text", "message"),
     [
         ("atomic-9x9", "did you mean 'atomic-8x8'"),
-        ("atomic-8x8[link=0]", "link: expected a number above 0, got '0'"),
+        ("atomic-8x8[link=0]", "link: expected a number above 0"),
+        ("atomic-8x8[link=1e300]", "link: expected a number above 0 and at most 1,000,000,000,000,000"),
+        (
+            "atomic-8x8[buffer=1e12]",
+            "buffer: expected a whole number of bytes of at most 1,000,000,000,000,000",
+        ),
         ("atomic-8x8[buffer=0]", "buffer: expected a number above 0"),
         ("atomic-8x8[engines=0x4]", "engines: expected WIDTHxHEIGHT"),
         ("atomic-8x8[lnk=8]", "did you mean 'link'"),
@@ -92,6 +97,12 @@ def test_bad_parameters_are_one_line(text: str, message: str) -> None:
         ("ports: left", "ports: [[3, 0]]", "dram.ports: port [3, 0] lies outside the grid"),
         ("width: 3", "width: 0", "grid.width: expected a whole number of at least 1, got 0"),
         ("16 kB", "0 kB", "engine.buffer.size: expected a size above 0"),
+        ("16 kB", "1000000000000 kB", "engine.buffer.size: expected at most 1,000,000,000,000,000 bytes"),
+        (
+            "8 GB/s",
+            "999999999999999 GB/s",
+            "dram.bandwidth: expected above 0 and at most 1,000,000,000,000,000 B",
+        ),
         ("8 GB/s", "0 GB/s", "dram.bandwidth: expected a bandwidth above 0"),
         ("dataflow: kc", "dataflow: ck", "engine.array.dataflow: expected a dataflow among kc, yx, pairs"),
         ("mac_energy", "mac_enrgy", "engine.mac_enrgy: unknown field, did you mean 'mac_energy'?"),

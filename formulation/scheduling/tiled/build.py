@@ -68,7 +68,7 @@ class _Builder:
         self.parents: list[Int64s] = []
         self.kinds: list[tuple[int, int]] = []
         self.blocks = self.tasks
-        self.inputs: dict[tuple[str, tuple[int, ...], int], Source] = {}
+        self.inputs: dict[tuple[int | str, tuple[int, ...], int], Source] = {}
         self.sources = [
             Source((cuts_of.samples, *cuts_of.axes[:3]), int(base), int(slot), bits)
             for cuts_of, base, slot, bits in zip(
@@ -110,6 +110,7 @@ class _Builder:
         check(self.limits, self._outline)
         none = np.zeros(0, dtype=np.int32)
         by, blocks = np.concatenate([none, *self.readers]), np.concatenate([none, *self.read_blocks])
+        by, blocks = self._once(by, blocks)
         starts, reads = counting_sort(by, blocks, self.tasks)
         kinds = np.concatenate(
             [np.full(self.tasks, RESULT), *(np.full(count, kind) for kind, count in self.kinds)]
@@ -128,6 +129,27 @@ class _Builder:
             engine=self.engine,
             **columns,
         )
+
+    def _once(self, by: Int32s, blocks: Int32s) -> tuple[Int32s, Int32s]:
+        """Each pair of a reader and a block once, where a unit reads one source as several operands.
+
+        Otherwise what ``x * sigmoid(x)`` reads would need twice the room, and count twice in bounds.
+
+        Parameters
+        ----------
+        by, blocks : readers and what they read
+        """
+        several = np.zeros(len(self.units), dtype=np.bool_)
+        for index, unit in enumerate(self.units):
+            several[index] = len({read.source for read in unit.reads}) < len(unit.reads)
+        if not several.any():
+            return by, blocks
+        rows = np.flatnonzero(np.repeat(several, np.diff(self.base))[by])
+        _, first = np.unique(by[rows].astype(np.int64) * self.blocks + blocks[rows], return_index=True)
+        kept = np.ones(len(by), dtype=np.bool_)
+        kept[rows] = False
+        kept[rows[first]] = True
+        return by[kept], blocks[kept]
 
     def _atoms(self) -> tuple[Int64s, dict[str, Any]]:
         """Bytes of all results, and the columns of the tasks."""
@@ -217,9 +239,8 @@ class _Builder:
 
     def _source(self, read: Read, sizes: Sequence[int]) -> Source:
         """An input of the network."""
-        name = read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
         bits = tensor_bits(read.layer.operator.tensor(read.operand), self.engine)
-        key = (name, tuple(sizes), bits)
+        key = (read.source, tuple(sizes), bits)
         if key not in self.inputs:
             channels, rows, columns = ((0, size) for size in sizes)
             cuts = (tuple(range(self.batch + 1)), channels, rows, columns)

@@ -75,12 +75,13 @@ def from_outside(sizes: tuple[int, int, int], link: Link | None, cuts: Cuts) -> 
 
 
 def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[int, int, int]:
-    """(channels, rows, columns) of an input of the network: the operand's, less padding that its number of
-    elements betrays.
+    """(channels, rows, columns) of an input of the network: the operand's, less padding, and less channels of
+    other tensors beside it, that its number of elements betrays.
     """
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
     sizes = [1, 1, 1]
     padded = [False, False, False]
+    same = 0
     for axis in operator.tensor(operand).axes:
         if not axis.terms:
             continue
@@ -88,12 +89,21 @@ def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[in
         coordinate = CHANNEL if name in "KGC" else COLUMN if name in "QS" else ROW
         sizes[coordinate] *= axis.size
         padded[coordinate] |= axis.is_compound
-    if link is not None and padded[ROW] and padded[COLUMN] and link.elements % sizes[0] == 0:
-        area = link.elements // sizes[0]
-        for pad in range(min(sizes[1], sizes[2])):
-            if (sizes[1] - pad) * (sizes[2] - pad) == area:
-                return sizes[0], sizes[1] - pad, sizes[2] - pad
-    return sizes[0], sizes[1], sizes[2]
+        same = max(same, *(term.stride * (operator.bounds[term.dim] - 1) for term in axis.terms[1:]), 0)
+    channels, rows, columns = sizes
+    if link is None:
+        return channels, rows, columns
+    beside = link.channel if "Concat" in link.moves else None
+    joined = beside is not None
+    pads = [*range(min(rows, columns))] if padded[ROW] and padded[COLUMN] else [0]
+    if joined:  # padding that keeps the size is the most likely
+        pads.sort(key=lambda pad: pad != same)
+    for pad in pads:
+        area = (rows - pad) * (columns - pad)
+        mine = link.elements // area if joined else channels
+        if mine * area == link.elements and mine + (beside or 0) <= channels:
+            return mine, rows - pad, columns - pad
+    return channels, rows, columns
 
 
 def axes_along(

@@ -28,6 +28,19 @@ class Read:
     producer: int | None
     late: bool
 
+    @property
+    def source(self) -> int | str:
+        """The unit that makes it, or the name of the tensor that comes from outside of the network."""
+        if self.producer is not None:
+            return self.producer
+        return self.link.tensor if self.link is not None else f"{self.layer.name}.{self.operand}"
+
+    @property
+    def way(self) -> tuple[object, ...] | None:
+        """How the operand lies along its source: all that differs between links of equal layers."""
+        link = self.link
+        return None if link is None else (link.channel, link.moves, link.rows, link.view)
+
 
 @dataclass(frozen=True)
 class Unit:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tilewright.foundation.description import names_a_file, read_description
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.foundation.named_files import NamedFiles
+from tilewright.foundation.units import LIMIT
 from tilewright.hardware.scheduling.tiled.machine import DATAFLOWS, TOPOLOGIES, TiledMachine
 from tilewright.hardware.scheduling.tiled.machine_file import (
     MAX_SIDE,
@@ -112,8 +113,8 @@ def _rate(text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"expected a number above 0, got {text!r}")
+    if not 1 / LIMIT <= value <= LIMIT:
+        raise ValueError(f"expected a number above 0 and at most {LIMIT:,}, got {text!r}")
     return value
 
 
@@ -154,8 +155,8 @@ def _set_link(machine: TiledMachine, text: str) -> TiledMachine:
 
 def _set_buffer(machine: TiledMachine, text: str) -> TiledMachine:
     size = _rate(text) * 1024
-    if size != int(size):
-        raise ValueError(f"expected a whole number of bytes, got {text!r} KiB")
+    if size != int(size) or size > LIMIT:
+        raise ValueError(f"expected a whole number of bytes of at most {LIMIT:,}, got {text!r} KiB")
     return replace(machine, engine=replace(machine.engine, buffer_bytes=int(size)))
 
 

@@ -26,7 +26,7 @@ from pydantic import BeforeValidator, Field, PlainValidator
 
 from tilewright.foundation.description import FieldError, parse_description
 from tilewright.foundation.errors import InputError, did_you_mean
-from tilewright.foundation.units import parse_text, shown
+from tilewright.foundation.units import LIMIT, Bandwidth, parse_text, shown
 from tilewright.hardware.mapping.schema import (
     BandwidthField,
     Count,
@@ -203,9 +203,9 @@ def _build(file: TiledMachineFile, name: str, folder: Path | None = None) -> Til
         if cycles.denominator != 1:
             raise FieldError(place, "expected a whole number of cycles")
     clock = file.clock_mhz
-    link = grid.link.elements_per_cycle(8, clock)
-    port = link if grid.port is None else grid.port.elements_per_cycle(8, clock)
-    dram_port = link if dram.port is None else dram.port.elements_per_cycle(8, clock)
+    link = _rate(grid.link, clock, "grid", "link")
+    port = link if grid.port is None else _rate(grid.port, clock, "grid", "port")
+    dram_port = link if dram.port is None else _rate(dram.port, clock, "dram", "port")
     return TiledMachine(
         name=name,
         width=grid.width,
@@ -213,16 +213,24 @@ def _build(file: TiledMachineFile, name: str, folder: Path | None = None) -> Til
         engine=_tile(engine) if engine.arch is None else _own_tile(engine, engine.arch, clock, folder),
         clock_mhz=float(clock),
         topology=grid.topology,
-        link_rate=float(link),
-        port_rate=float(port),
-        dram_rate=float(dram.bandwidth.elements_per_cycle(8, clock)),
+        link_rate=link,
+        port_rate=port,
+        dram_rate=_rate(dram.bandwidth, clock, "dram", "bandwidth"),
         dram_ports=ports,
-        dram_port_rate=float(dram_port),
+        dram_port_rate=dram_port,
         dram_energy=float(dram.energy),
         hop_energy=float(file.hop_energy),
         hop_cycles=int(grid.hop_cycles),
         description=file.description,
     )
+
+
+def _rate(bandwidth: Bandwidth, clock: Fraction, *place: str) -> float:
+    """Bytes per cycle of a field."""
+    rate = bandwidth.elements_per_cycle(8, clock)
+    if not Fraction(1, LIMIT) <= rate <= LIMIT:
+        raise FieldError(place, f"expected above 0 and at most {LIMIT:,} B/cycle, got {float(rate):.6g}")
+    return float(rate)
 
 
 def _tile(engine: EngineSection) -> TileEngine:
@@ -247,6 +255,8 @@ def _tile(engine: EngineSection) -> TileEngine:
         size = buffer.size.elements(8)
     except ValueError as error:
         raise FieldError(("engine", "buffer", "size"), str(error)) from None
+    if size > LIMIT:
+        raise FieldError(("engine", "buffer", "size"), f"expected at most {LIMIT:,} bytes, got {size:,}")
     return TileEngine(
         rows=array.rows,
         columns=array.columns,

@@ -147,11 +147,10 @@ class _Needs:
         """
         if read.producer is None:
             return None
-        unit, link = self.units[read.producer], read.link
-        view = None if link is None else (link.channel, link.moves, link.rows, link.view)
-        made = unit.layer.operator, unit.maker(link)
+        unit = self.units[read.producer]
+        made = unit.layer.operator, unit.maker(read.link)
         kinds = tuple(self._kinds[id(operator)] for operator in (read.layer.operator, *made))
-        key = (kinds, read.operand, view, extent, parts)
+        key = (kinds, read.operand, read.way, extent, parts)
         if key not in self._extents:
             self._extents[key] = self._traced(read, unit, (*extent, parts))
         return self._extents[key]

@@ -145,17 +145,17 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[list[SharedLa
     """
     groups: dict[int | str, dict[object, list[SharedLayer]]] = {}
     bits = problem.result_bits
-    inputs: set[str] = set()
+    inputs: set[int | str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to
-        new = {_name(read) for read in unit.reads if read.producer is None}
+        new = {read.source for read in unit.reads if read.producer is None}
         first = not (new & inputs)
         inputs |= new
         layer = _shared(problem, whole, index, bits)
         if layer is None:
             continue
         source = source_of(problem, index)
-        alike = groups.setdefault(_name(source) if source.producer is None else source.producer, {})
+        alike = groups.setdefault(source.source, {})
         way = layer.inputs, layer.read, _way(problem, source)
         if first or not layer.outside or way in alike:
             alike.setdefault(way, []).append(layer)
@@ -181,12 +181,11 @@ def _work(layers: Sequence[SharedLayer]) -> float:
 def _way(problem: TiledProblem, read: Read) -> object:
     """How a layer reads, whatever channels it makes, and the bits of its weights."""
     operator = read.layer.operator
-    shape, link = shape_of(operator), read.link
+    shape = shape_of(operator)
     others = [(name, bound) for name, bound in operator.bounds.items() if name not in shape.loops[CHANNEL]]
-    view = None if link is None else (link.channel, link.moves, link.rows, link.view)
     weights = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
     width = tensor_bits(weights, problem.machine.engine)
-    return operator.tensor(read.operand).axes, tuple(others), view, width
+    return operator.tensor(read.operand).axes, tuple(others), read.way, width
 
 
 def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, int] | None:
@@ -202,10 +201,6 @@ def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, 
     multiplications = weights * problem.batch * rows * columns
     tensor = next(tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT)
     return multiplications / fastest(engine, operator), weights * tensor_bits(tensor, engine) // 8
-
-
-def _name(read: Read) -> str:
-    return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"
 
 
 def source_of(problem: TiledProblem, index: int) -> Read:
@@ -228,7 +223,7 @@ def _shared(
     early = [read for read in unit.reads if not read.late]
     if len(early) != 1 or not unit.layer.stored_weights:
         return None
-    if early[0].producer is None and len({_name(read) for read in unit.reads}) > 1:
+    if early[0].producer is None and len({read.source for read in unit.reads}) > 1:
         return None
     weighed, met = work_and_weights(problem, operator), _met(problem, early[0])
     if weighed is None or met is None:

@@ -50,6 +50,11 @@ class LayerPair:
     reader: SharedLayer
     made: int
 
+    @property
+    def charged(self) -> float:
+        """Bytes of the maker's unfinished sums, less what may be own inputs of the reader: ``rho S``."""
+        return max(0.0, self.maker.sums - self.made)
+
 
 def ports_suffice(pair: LayerPair, engines: int, port: float, others: float) -> bool:
     """Whether ports may bring enough; ``False`` is proven.
@@ -72,11 +77,10 @@ def ports_suffice(pair: LayerPair, engines: int, port: float, others: float) -> 
     allowed = passing <= port * (1 + ROUNDING)
     share = owned[1:, None]
     later = reader_share(reader, brought[1:], np.minimum(share * pair.made, reader.inputs))
-    charged = max(0.0, maker.sums - pair.made)
     for first in SHARE_PRICES:
         for part in BYTE_PRICES:
             price = part / room
-            earned = first * sums_factor(price * charged / first) * share
+            earned = first * sums_factor(price * pair.charged / first) * share
             earned = earned + (1 - first) * sums_factor(price * reader.sums / (1 - first)) * later
             most = float(np.max(earned - price * passing, where=allowed, initial=0.0))
             if (engines * most + part) * (1 + ROUNDING) < 1:

@@ -13,13 +13,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import INPUT, AtomicDag
 from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
-from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
 from tilewright.solvers.scheduling.tiled.layer_begins import following, layer_loads, stored_bytes
 from tilewright.solvers.scheduling.tiled.task_prices import least_priced
@@ -115,18 +116,16 @@ def _inputs(whole: AtomicDag) -> int:
     """Bytes of the network's inputs that have to come from DRAM.
 
     Layers that read different parts of one input may share what both read: all but the first of them count
-    for nothing.
+    for nothing.  So may operands of one layer, ``x[1:] + x[:-1]``: of a layer that reads an input more than
+    once, only the largest block of every sample counts.
     """
     size = 0
-    counted: set[str] = set()
+    counted: set[int | str] = set()
     for index, unit in enumerate(whole.units):
-        names = {_input_name(read) for read in unit.reads if read.producer is None}
-        if names and counted.isdisjoint(names):
+        outside = [read.source for read in unit.reads if read.producer is None]
+        if outside and counted.isdisjoint(outside):
             blocks = whole.reads_of(index)
-            size += int(whole.block_bytes[blocks[whole.block_kind[blocks] == INPUT]].sum())
-        counted |= names
+            sizes = np.sort(whole.block_bytes[blocks[whole.block_kind[blocks] == INPUT]])
+            size += int((sizes if len(set(outside)) == len(outside) else sizes[-whole.batch :]).sum())
+        counted.update(outside)
     return size
-
-
-def _input_name(read: Read) -> str:
-    return read.link.tensor if read.link is not None else f"{read.layer.name}.{read.operand}"

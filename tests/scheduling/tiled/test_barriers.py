@@ -203,15 +203,19 @@ def test_weights_of_late_layers_cannot_all_come_before_they_begin(seed: int) -> 
 
 
 def test_a_window_that_moves_reads_fewest_at_an_end() -> None:
-    """Strides, dilations, paddings and crops at random, against all places of an atom."""
+    """Strides, dilations, paddings and crops at random, against all places of an atom.
+
+    Windows may be wider than what they move along, so that in the middle they read nothing of it.
+    """
     rng = random.Random(5)
     told = 0
     for _ in range(400):
         taps, dilation = rng.randint(1, 4), rng.randint(1, 3)
-        side = rng.randint((taps - 1) * dilation + 1, 14)
+        reach = (taps - 1) * dilation
+        side = rng.randint(1, 14)
         operator = conv2d(
             k=2, c=2, r=taps, s=taps, h=side, w=side, stride=rng.randint(1, 4), dilation=dilation,
-            pad=rng.randint(0, taps),
+            pad=rng.randint(max(0, -(-(reach + 1 - side) // 2)), max(taps, reach)),
         )  # fmt: skip
         tensor = operator.inputs[0]
         size = max(1, side + rng.choice([0, 0, -1, 2]))

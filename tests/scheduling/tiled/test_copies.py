@@ -146,7 +146,9 @@ def test_the_closer_bound_is_no_less_and_closer_where_links_are_narrow() -> None
 
 
 def test_layers_that_read_in_other_ways_count_for_nothing() -> None:
-    """Two layers that read one result alike are a group; one whose input is joined of two results is none."""
+    """Two layers that read one result alike are a group; one with less work that reads it in another way is
+    left out, and so is one whose input is joined of two results.
+    """
     make = conv2d(k=16, c=8, r=1, s=1, h=8, w=8)
     read, joined = conv2d(k=8, c=16, r=3, s=3, h=8, w=8, pad=1), conv2d(k=8, c=16, r=1, s=1, h=8, w=8)
     layers = [Layer("a", make, "t"), Layer("b", read, "t"), Layer("c", read, "t"), Layer("d", joined, "t")]
@@ -155,12 +157,35 @@ def test_layers_that_read_in_other_ways_count_for_nothing() -> None:
         Link("a", "c", "I", "x", 1024),
         Link("b", "d", "I", "y", 512),
         Link("c", "d", "I", "z", 512, channel=8),
+        Link("a", "e", "I", "x", 1024),
     ]
+    layers.append(Layer("e", conv2d(k=8, c=16, r=1, s=1, h=8, w=8), "t"))
     problem = TiledProblem(
         Network("n", layers, links), load_tiled_machine("atomic-2x2"), tiled_objective("edp")
     )
     shared = shared_layers(problem, whole_layers(problem))
     assert [[layer.unit for layer in group] for group in shared] == [[0], [1, 2]]
+
+
+def test_layers_of_one_tensor_have_the_time_of_the_freest() -> None:
+    """What must run behind one of them says nothing of the others."""
+    same = conv2d(k=8, c=8, r=1, s=1, h=2, w=2)
+    window, last = conv2d(k=8, c=8, r=2, s=2, h=2, w=2), conv2d(k=64, c=8, r=1, s=1, h=1, w=1)
+    layers = [Layer("a", same, "t"), Layer("b", same, "t"), Layer("c", window, "t"), Layer("d", last, "t")]
+    links = [
+        Link(None, "a", "I", "x", 32),
+        Link(None, "b", "I", "x", 32),
+        Link("a", "c", "I", "y", 32),
+        Link("c", "d", "I", "z", 8),
+    ]
+    problem = TiledProblem(
+        Network("n", layers, links), load_tiled_machine("atomic-2x2"), tiled_objective("edp")
+    )
+    over, whole = CopiesOverCycles(problem, size_bounds(problem)), whole_layers(problem)
+    behind = over._waiting(whole)[1]
+    assert (behind[0] > 0, behind[1]) == (True, 0)
+    assert [layer.unit for layer in shared_layers(problem, whole)[0]] == [0, 1]
+    assert over._outside[0] == 0
 
 
 def test_cycles_below_all_windows_have_no_plan() -> None:

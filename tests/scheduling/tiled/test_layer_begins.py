@@ -21,6 +21,7 @@ from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
 from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_cycles, whole_layers
 from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.network import Layer, Link, Network
 
 BINDING = (13, 21, 34, 72, 80, 138)
@@ -91,6 +92,19 @@ def test_a_plan_that_fetches_computes_and_stores_in_turn_takes_little_more() -> 
     step = np.argsort(order).astype(np.int32)
     plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), step)
     assert bounds.cycles <= problem.evaluate(dag, plan).cycles <= 1.3 * bounds.cycles
+
+
+def test_weights_of_other_pixels_may_come_later() -> None:
+    """Where each row has its own weights, one pixel of all channels needs the weights of its row alone."""
+    rows = nest("O[k,p] += I[c,p] * W[k,c,p] : k=16, c=16, p=64")
+    layers = [Layer("a", rows, "test"), Layer("b", conv2d(k=16, c=16, r=1, s=1, h=64, w=1), "test")]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,dram=1000,port=1]")
+    network = Network("rows", layers, [Link("a", "b", "I", "x", 1024)])
+    problem = TiledProblem(network, machine, tiled_objective("makespan"))
+    whole = whole_layers(problem)
+    loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, 1))
+    assert loads.weights[0] == 64 * 256
+    assert layer_begins(whole, machine, loads, finished=True)[1] <= 256 + 16
 
 
 def test_a_part_of_a_sum_begins_before_all_weights_have_come() -> None:

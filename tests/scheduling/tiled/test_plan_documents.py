@@ -82,6 +82,28 @@ def test_every_changed_number_of_a_column_is_found(data: dict[str, Any], place: 
             assert faults_of(altered) != [], (row, change)
 
 
+FREE = """
+clock_mhz: 500
+grid: {width: 2, height: 2, link: 16 B/cycle}
+dram: {bandwidth: 16 GB/s, energy: 0, ports: left}
+engine:
+  array: {rows: 4, columns: 4, dataflow: kc}
+  buffer: {size: 16 kB, energy: 0}
+  mac_energy: 0
+  vector_lanes: 4
+hop_energy: 0
+"""
+
+
+def test_a_plan_that_costs_nothing_is_checked(tmp_path: Path) -> None:
+    """Value and bound are 0 where no energy is above 0, and so is the gap."""
+    path = tmp_path / "free.yaml"
+    path.write_text(FREE)
+    plan = tw.solve(small().on(tw.tiled_machine(path), "edp"), method="ls")
+    assert (plan.value, plan.bound, plan.gap) == (0, 0, 0)
+    assert tw.check(plan).faults == ()
+
+
 def test_a_mended_hash_does_not_save_another_machine(data: dict[str, Any]) -> None:
     """Whoever changes the machine and computes the hash anew is found out by the figures."""
     for field, value in (("link_rate", 8.0), ("dram_energy", 1.0), ("width", 1)):

@@ -10,11 +10,16 @@ from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import narrowed, random_plan, random_sizes
 
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.foundation.errors import InputError
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled import joint_bounds
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
 from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice, reader_share, sums_factor
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Link, Network
 
 
 def layer(channels: int, pixels: int, parts: int, *, outside: bool) -> SharedLayer:
@@ -77,6 +82,35 @@ def test_no_random_deal_of_two_layers_passes_narrower_ports(seed: int) -> None:
             middle * pixels,
         )
         assert ports_suffice(pair, engines, float(total.max()), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(effort(6)))
+def test_what_is_counted_enters_in_every_deal(seed: int) -> None:
+    """Each input of the second layer is used where it was finished, so nothing enters for it.
+
+    Operands of the first layer, the inputs that the bound takes for no own ones, and the charged part of sums
+    are no more than what enters: a result that came as sums counts once.
+    """
+    rng = np.random.default_rng(seed)
+    full = 0
+    for _ in range(40):
+        parts, middle, pixels = (int(side) for side in rng.integers(1, 9, 3))
+        first = dealt(rng, (middle, pixels, parts), int(rng.integers(2, 7)))
+        made = finished(rng, first)
+        maker = layer(middle, pixels, parts, outside=True)
+        pair = LayerPair(maker, layer(1, pixels, middle, outside=False), middle * pixels)
+        counted = 0.0
+        for engine in range(int(first.max()) + 1):
+            mine = first == engine
+            weights, inputs = mine.any(axis=1).sum(), mine.any(axis=0).sum()
+            whole = weights / maker.weights * inputs / maker.inputs * pair.made
+            sent = 4 * (mine.any(axis=2) & (made != engine)).sum()
+            counted += weights + inputs + max(0.0, (made == engine).sum() - whole)
+            counted += pair.charged / maker.sums * sent
+        entered = entering(first, made, None).sum()
+        assert counted <= entered * (1 + 1e-9)
+        full += (made[:, :, None] != first).any() and counted >= 0.95 * entered
+    assert full > 3
 
 
 def busiest(deal: list[np.ndarray], engines: int) -> tuple[float, float]:
@@ -154,6 +188,31 @@ def test_four_engines_in_squares_need_little_more_than_the_bound() -> None:
     assert ports_suffice(pair, 4, 112.0, 0.0)
     # each layer alone would pass ports of 64 bytes
     assert not ports_suffice(pair, 4, 70.0, 0.0)
+
+
+def test_engines_that_keep_their_pixels_need_no_inputs_of_the_reader() -> None:
+    """Both engines have all weights, 16 and 16 bytes, and half of 256 inputs; they make what they read."""
+    pair = LayerPair(layer(2, 32, 8, outside=True), layer(8, 32, 2, outside=False), 2 * 32)
+    assert ports_suffice(pair, 2, 16 + 128 + 16, 0.0)
+    assert not ports_suffice(pair, 2, 0.9 * (16 + 128 + 16), 0.0)
+
+
+def test_what_passes_besides_a_pair_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two layers in a row everything belongs to the pair."""
+    first, second = (conv2d(k=k, c=c, r=1, s=1, h=8, w=8) for k, c in ((16, 4), (8, 16)))
+    network = Network(
+        "two", [Layer("a", first, "test"), Layer("b", second, "test")], [Link("a", "b", "I", "x", 1024)]
+    )
+    problem = TiledProblem(network, load_tiled_machine("atomic-2x2"), tiled_objective("edp"))
+    besides: list[float] = []
+
+    def asked(pair: LayerPair, engines: int, port: float, others: float) -> bool:
+        besides.append(others)
+        return True
+
+    monkeypatch.setattr(joint_bounds, "ports_suffice", asked)
+    CopiesOverCycles(problem, size_bounds(problem)).least_cycles()
+    assert set(besides) == {0}
 
 
 def test_a_reader_with_its_maker_takes_longer_than_each_alone() -> None:

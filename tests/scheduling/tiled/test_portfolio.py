@@ -7,7 +7,7 @@ import random
 import pytest
 from tiled_plans import random_network
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -75,6 +75,21 @@ def test_starts_that_had_to_wait_are_tried_among_neighbourhoods(monkeypatch: pyt
     assert keys == sorted(keys, reverse=True)
     assert result.key is not None
     assert result.key <= keys[-1]
+
+
+def test_atoms_go_on_where_layouts_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time that layouts leave is the further starts', and the reason is kept."""
+    went_on: list[str] = []
+
+    def gives_up(*_: object) -> None:
+        raise LimitReachedError("too little time")
+
+    monkeypatch.setattr(auto, "started", gives_up)
+    monkeypatch.setattr(auto._Portfolio, "go_on_with_atoms", lambda _: went_on.append("atoms"))
+    portfolio = auto._Portfolio(search_on("edp", Limits()), room=0.5)
+    portfolio.attempt(portfolio.begin_layouts)
+    assert went_on == ["atoms"]
+    assert [str(failure) for failure in portfolio.failures] == ["too little time"]
 
 
 def test_yields_are_seconds_of_the_clock_of_the_search() -> None:

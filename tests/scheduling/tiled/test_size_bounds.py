@@ -7,18 +7,28 @@ import math
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from effort import effort
 from tiled_plans import random_network, random_plan
 
 from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
+from tilewright.formulation.scheduling.tiled.reading import input_sizes
+from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Borders, Tiling
+from tilewright.foundation.arrays import distinct
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-from tilewright.solvers.scheduling.tiled.size_bounds import quick_bounds, size_bounds
+from tilewright.solvers.scheduling.tiled.layer_begins import stored_bytes
+from tilewright.solvers.scheduling.tiled.size_bounds import (
+    incoming_bytes,
+    quick_bounds,
+    size_bounds,
+    whole_layers,
+)
 from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d, transposed_conv2d
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.gradients import gradient
@@ -213,6 +223,50 @@ def test_an_input_that_layers_share_counts_once() -> None:
         return size_bounds(problem).compulsory - weights - left
 
     assert (read("x", "x"), read("x", "y")) == (192, 384)
+
+
+def read_again(kind: str) -> Network:
+    """Networks of which one layer, with what rides on it, reads an input as two operands."""
+    shape = (1, 8, 6, 4)
+
+    def from_input(layer: str, operand: str, channel: int = 0) -> Link:
+        moves = ("Concat",) if kind == "joined" else ()
+        return Link(None, layer, operand, "x", math.prod(shape), channel, moves)
+
+    if kind == "joined":
+        joined = conv2d(k=4, c=16, r=3, s=3, h=6, w=4, pad=1)
+        return Network(kind, [Layer("a", joined, "test")], [from_input("a", "I"), from_input("a", "I", 8)])
+    first = (
+        elementwise(shape=shape, operands=1)
+        if kind == "swish"
+        else conv2d(k=8, c=8, r=3, s=3, h=6, w=4, pad=1)
+    )
+    last = elementwise(shape=shape)
+    links = [from_input("a", "I"), from_input("b", "I0"), Link("a", "b", "I1", "a", math.prod(shape))]
+    return Network(kind, [Layer("a", first, "test"), Layer("b", last, "test")], links)
+
+
+@pytest.mark.parametrize("kind", ["swish", "residual", "joined"])
+def test_an_input_that_one_layer_reads_twice_counts_once(kind: str) -> None:
+    """An atom reads a block once for both operands, and needs room for it once."""
+    problem = TiledProblem(
+        read_again(kind), load_tiled_machine("atomic-2x2"), tiled_objective("makespan"), batch=3
+    )
+    assert len(problem.units) == 1
+    operator = problem.units[0].layer.operator
+    sizes = {input_sizes(operator, "I", read.link) for read in problem.units[0].reads if not read.late}
+    assert sizes == {(8, 6, 4)}
+    least = incoming_bytes(whole_layers(problem)) - stored_bytes(whole_layers(problem)).sum()
+    assert least == 3 * 8 * 6 * 4
+    for size in (AtomSize(6, 4, 64, 64), AtomSize(2, 4, 64, 64), AtomSize(3, 2, 8, 2), AtomSize(1, 1, 4, 1)):
+        dag = problem.dag([size])
+        pairs = np.repeat(np.arange(dag.tasks), np.diff(dag.read_starts)) * dag.blocks + dag.reads
+        assert len(distinct(pairs)) == len(pairs)
+        read = distinct(dag.reads)
+        assert least <= dag.block_bytes[read[dag.block_kind[read] == INPUT]].sum()
+    whole = problem.dag([AtomSize(6, 4, 64, 64)])
+    weights = whole.block_bytes[whole.block_kind == WEIGHTS].sum()
+    assert (whole.needs == 8 * 6 * 4 + weights + whole.block_bytes[: whole.tasks]).all()
 
 
 def test_sizes_of_random_borders_cover_their_axis() -> None:

@@ -130,8 +130,7 @@ class LayoutChoice:
     def _way(self, index: int, read: Read) -> object:
         """What operands have in common whose ways take the same."""
         made, wanted = self._ends(index, read)
-        link = None if read.link is None else (read.link.channel, read.link.moves)
-        return id(made), id(wanted), read.operand, read.late, str(link)
+        return id(made), id(wanted), read.operand, read.late, read.way
 
     def _tell(self, index: int, read: Read, ways: Journeys) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
