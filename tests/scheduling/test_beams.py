@@ -23,7 +23,8 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape, chains_of
+from tilewright.solvers.scheduling.herald.beam_chains import Chaining
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
@@ -161,12 +162,12 @@ def test_runs_that_read_each_other_are_one_chain() -> None:
     tasks = tuple(Task(name, "net", f"l{layer}", own) for name in names for layer in range(2))
     edges = tuple((2 * run, 2 * run + 1) for run in range(4))
     apart = SchedulingProblem("apart", ("a", "b"), tasks, edges)
-    chains = chains_of(apart, feasible_options(apart), apart.order)
+    chains, _ = Chaining(apart, feasible_options(apart)).chains(apart.order, [0] * 4)
     assert chains.task.tolist() == [0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1]
     assert chains.left.tolist() == [8, 4, 0] * 4
     assert len({tuple(row) for row in chains.mark.reshape(4, 3)}) == 1
     tied = SchedulingProblem("tied", ("a", "b"), tasks, (*edges, (7, 0)))
-    chains = chains_of(tied, feasible_options(tied), tied.order)
+    chains, _ = Chaining(tied, feasible_options(tied)).chains(tied.order, [0] * 3)
     assert sorted(tuple(part) for part in _parts(chains.task.tolist())) == [(2, 3), (4, 5), (6, 7, 0, 1)]
 
 
