@@ -27,14 +27,16 @@ from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
 _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
-_WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000)
-_GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
+_WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000)
+_GUIDES = 3e-4, 0.1  # of the horizon, drawn evenly by their logarithms
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_PARTS = (0.05, 0.1, 0.2), (0.005, 0.01, 0.02, 0.1)  # of the time left, for a search of all, of a part
-_NARROW = 50  # the least width that this may leave
+_PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time left, for a search of all, of a part
+_NARROW = 10  # the least width that this may leave
+_WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
+_RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
-_KEPT = -0.3, 0.9  # of the makespan, drawn evenly: none below 0
+_KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
@@ -60,7 +62,7 @@ class Shape(NamedTuple):
     aim: float
 
 
-_FIRST = (Shape(100, 1000, 0.003, 1.0), Shape(100, 600, 0.01, 1.0))  # of the first searches
+_FIRST = Shape(_NARROW, 1000, 0.003, 1.0)  # of the first search
 
 
 class Part(NamedTuple):
@@ -110,7 +112,8 @@ class BeamSearch:
         self._random = random.Random(seed)
         self._number = 0
         self._current: tuple[float, Schedule] | None = None  # logarithm of the value, and where cuts begin
-        self._guide = _FIRST[0].guide
+        self._guide = _FIRST.guide
+        self._spent = 0.0  # seconds of searches of all
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early
         self._chaining = Chaining(problem, options)
@@ -127,13 +130,13 @@ class BeamSearch:
         until : when the round ends at the latest, in seconds of the search
         """
         begun = search.limits.elapsed
-        part = Part(self._begin(search))
-        if self._number < len(_FIRST):
-            shape = _FIRST[self._number]
-        else:
+        shape, part = _FIRST, Part(self._begin(search))
+        if self._number:
             draw = self._random.choice
-            shape = Shape(draw(_WIDTHS), draw(_POOLS), draw(_GUIDES), draw(_AIMS))
-            part = Part(part.schedule, max(0.0, self._random.uniform(*_KEPT)), draw((False, True)))
+            guide = math.exp(self._random.uniform(*map(math.log, _GUIDES)))
+            shape = Shape(draw(_WIDTHS), draw(_POOLS), guide, draw(_AIMS))
+            kept = 0.0 if self._is_whole(search, until) else self._random.uniform(*_KEPT)
+            part = Part(part.schedule, kept, draw((False, True)))
             if self._random.random() < _AGAIN:
                 shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
             shape = shape._replace(width=self._affordable(search, shape, part, until))
@@ -143,6 +146,7 @@ class BeamSearch:
         lines = self.find(search, prices, spreads, shape, part, until)
         seconds = search.limits.elapsed - begun
         self._unit = max(self._unit * _FADING, seconds / self._size(shape, part))
+        self._spent += seconds * (not part.kept)
         if lines is not None and not search.done:
             before = search.key
             search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
@@ -163,6 +167,11 @@ class BeamSearch:
             if value <= key + _WORSE * gap:
                 return schedule
         return search.answer
+
+    def _is_whole(self, search: ScheduleSearch, until: float) -> bool:
+        """Whether all is searched next: at first, and now and then."""
+        most = min(_MOST, _WHOLE * Pace.seconds(search, until))
+        return self._spent < most or self._random.random() < _RARELY
 
     def _affordable(self, search: ScheduleSearch, shape: Shape, part: Part, until: float) -> int:
         """The width of a search that takes a part of the time that is left."""
