@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
 from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing, energies
+from tilewright.solvers.scheduling.herald.beam_attempts import Attempts
 from tilewright.solvers.scheduling.herald.beam_chains import Chaining
 from tilewright.solvers.scheduling.herald.list_kernel import TaskGraph
 from tilewright.solvers.scheduling.herald.prices import Prices
@@ -30,6 +31,7 @@ _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's p
 _WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000)
 _GUIDES = 3e-4, 0.1  # of the horizon, drawn evenly by their logarithms
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
+_ANEW = 4.0  # the same, where an attempt begins
 _PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time left, for a search of all, of a part
 _NARROW = 10  # the least width that this may leave
 _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
@@ -37,7 +39,6 @@ _RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
 _KEPT = 0.05, 0.95  # of the makespan, drawn evenly
-_WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
 _FADING = 0.9  # of the seconds per state, which those that end early do not tell
@@ -111,9 +112,8 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._current: tuple[float, Schedule] | None = None  # logarithm of the value, and where cuts begin
+        self._attempts = Attempts()
         self._guide = _FIRST.guide
-        self._spent = 0.0  # seconds of searches of all
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early
         self._chaining = Chaining(problem, options)
@@ -130,7 +130,7 @@ class BeamSearch:
         until : when the round ends at the latest, in seconds of the search
         """
         begun = search.limits.elapsed
-        shape, part = _FIRST, Part(self._begin(search))
+        shape, part = _FIRST, Part(self._attempts.base(search))
         if self._number:
             draw = self._random.choice
             guide = math.exp(self._random.uniform(*map(math.log, _GUIDES)))
@@ -139,6 +139,8 @@ class BeamSearch:
             part = Part(part.schedule, kept, draw((False, True)))
             if self._random.random() < _AGAIN:
                 shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
+            if self._attempts.anew:
+                shape = shape._replace(aim=_ANEW)
             shape = shape._replace(width=self._affordable(search, shape, part, until))
         prices = self._prices[self._number % len(self._prices)]
         spreads = self._random.choice(_SPREADS)
@@ -146,32 +148,21 @@ class BeamSearch:
         lines = self.find(search, prices, spreads, shape, part, until)
         seconds = search.limits.elapsed - begun
         self._unit = max(self._unit * _FADING, seconds / self._size(shape, part))
-        self._spent += seconds * (not part.kept)
+        self._attempts.spent += seconds * (not part.kept)
         if lines is not None and not search.done:
             before = search.key
             search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
             end = min(until, 2 * search.limits.elapsed - begun)
             value, better = self._annealing.polish(search, lines, source, end)
-            self._current = value, self._annealing.schedule_of(better)
+            self._attempts.note(value, self._annealing.schedule_of(better))
             if search.key != before:
                 self._guide = shape.guide
-
-    def _begin(self, search: ScheduleSearch) -> Schedule:
-        """The schedule of the latest round if it is nearly as good as the best one, and that otherwise."""
-        assert search.answer is not None
-        assert search.key is not None
-        if self._current is not None:
-            value, schedule = self._current
-            key = math.log(search.key)
-            gap = key - math.log(search.bound) if search.bound else 0.0
-            if value <= key + _WORSE * gap:
-                return schedule
-        return search.answer
+        self._attempts.searched(search, Pace.seconds(search, until))
 
     def _is_whole(self, search: ScheduleSearch, until: float) -> bool:
         """Whether all is searched next: at first, and now and then."""
         most = min(_MOST, _WHOLE * Pace.seconds(search, until))
-        return self._spent < most or self._random.random() < _RARELY
+        return self._attempts.anew or self._attempts.spent < most or self._random.random() < _RARELY
 
     def _affordable(self, search: ScheduleSearch, shape: Shape, part: Part, until: float) -> int:
         """The width of a search that takes a part of the time that is left."""
