@@ -20,7 +20,7 @@ _MANY = 2  # chains per engine, from which on there are beams
 _FIRST_OF_MANY = ("dispatching", "beam", "annealing", "beam", "windows")
 _MEMORY = 0.5  # weight of the earlier gains in a mean
 _NOTABLE = 0.005  # part of the gap per second; methods that gain less share the time
-_SHARES = {"annealing": 3.0, "beam": 6.0, "dispatching": 1.0, "windows": 1.0}
+_SHARES = {"annealing": 2.0, "beam": 12.0, "dispatching": 1.0, "windows": 1.0}
 
 
 class Improver:
