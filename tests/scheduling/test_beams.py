@@ -209,7 +209,7 @@ def test_attempts_start_over_and_end_with_the_best() -> None:
     assert best is not None
     assert search.key is not None
     value = math.log(search.key)
-    attempts = Attempts()
+    attempts = Attempts(again=True)
     assert attempts.base(search) is best
     assert not attempts.anew
     for _ in range(40):

@@ -8,7 +8,7 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 
 _STALE, _STALE_PART = 40, 0.4  # searches without gain after which an attempt ends, also as a part of its own
-_LEFT = 2.0  # times what the attempt has lasted must be left for another one
+_LEFT = 3.0  # times what the attempt has lasted must be left for another one, which ends by then
 _WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
 
 
@@ -17,16 +17,22 @@ class Attempts:
 
     Once no time is left to start over, whatever is the best schedule known is improved.
 
+    Parameters
+    ----------
+    again : whether they start over at all
+
     Attributes
     ----------
     anew : whether the attempt has no schedule of its own yet
     spent : seconds that it has searched all of a schedule
     """
 
-    def __init__(self) -> None:
-        self._start(0.0, adopts=True)
+    def __init__(self, again: bool) -> None:
+        self._again = again
+        self._start(0.0, math.inf, adopts=True)
 
-    def _start(self, begun: float, adopts: bool) -> None:
+    def _start(self, begun: float, until: float, adopts: bool) -> None:
+        self._until = until
         self._adopts = adopts  # whether it goes on with what others find
         self._best = self._latest = math.inf
         self._schedules: dict[float, Schedule] = {}  # by the logarithms of their values
@@ -59,12 +65,13 @@ class Attempts:
         left : seconds
         """
         self._searches += 1
-        if self._searches - self._gained < max(_STALE, _STALE_PART * self._searches):
+        now = search.limits.elapsed
+        stale = self._searches - self._gained >= max(_STALE, _STALE_PART * self._searches)
+        if not self._again or not (stale or now > self._until):
             return
-        lasted = search.limits.elapsed - self._begun
-        again = lasted * _LEFT < left < math.inf
+        again = (now - self._begun) * _LEFT < left < math.inf
         if again or not self._adopts:
-            self._start(search.limits.elapsed, adopts=not again)
+            self._start(now, now + left / _LEFT, adopts=not again)
 
     def note(self, value: float, schedule: Schedule) -> None:
         """A schedule that was found, by the logarithm of its value."""

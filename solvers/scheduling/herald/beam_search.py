@@ -98,6 +98,7 @@ class BeamSearch:
     options : of every task
     prices : what engines and energy are worth, taken in turn
     annealing : what improves their schedules
+    again : whether searches that gain nothing start over
     """
 
     def __init__(
@@ -107,12 +108,13 @@ class BeamSearch:
         seed: int,
         prices: Sequence[Prices],
         annealing: ScheduleAnnealing,
+        again: bool = False,
     ) -> None:
         self._problem, self._options = problem, options
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._attempts = Attempts()
+        self._attempts = Attempts(again)
         self._guide = _FIRST.guide
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early

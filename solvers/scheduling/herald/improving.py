@@ -32,7 +32,7 @@ class Improver:
     options : of every task
     seed : of all random choices
     prices : of engines and energy; dispatching and neighbourhoods use the first ones
-    walks : whether a walk comes before beams
+    walks : whether a walk comes before beams, and these start over where they gain nothing
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Improver:
         self.annealing = ScheduleAnnealing(problem, options, seed, prices)
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._dispatching = Dispatching(problem, options, seed, prices[0])
-        beams = BeamSearch(problem, options, seed, prices, self.annealing)
+        beams = BeamSearch(problem, options, seed, prices, self.annealing, again=walks)
         many = beams.count >= _MANY * len(problem.engines)
         self._walks = not many
         self._first = _FIRST_OF_MANY if many and not walks else _FIRST
