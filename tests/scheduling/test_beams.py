@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
@@ -20,10 +21,13 @@ from tilewright.formulation.scheduling.herald.problem import (
     Task,
     feasible_options,
 )
+from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape, chains_of
+from tilewright.solvers.scheduling.herald.beam_attempts import Attempts
+from tilewright.solvers.scheduling.herald.beam_chains import Chaining
+from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
@@ -94,10 +98,21 @@ def test_what_beams_find_is_legal(
     assert objective.of(evaluation.makespan, evaluation.energy) >= optimum_by_orders(problem, objective)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_beams_find_the_optimum_of_small_problems(seed: int) -> None:
-    """With room for all partial schedules, searches that each look for less end at the optimum."""
-    problem = unlike_chains(3, 2, seed)
+def equal_chains(seed: int) -> SchedulingProblem:
+    """Three runs of one network."""
+    unlike = unlike_chains(1, 2, seed)
+    return problem_of([[task.options for task in unlike.tasks]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("seed", "equal"), [(0, False), (1, False), (2, False), (0, True), (2, True), (4, True)]
+)
+def test_beams_find_the_optimum_of_small_problems(seed: int, equal: bool) -> None:
+    """With room for all partial schedules, searches that each look for less end at the optimum.
+
+    Where runs are equal and only the first of those that wait may begin, too.
+    """
+    problem = equal_chains(seed) if equal else unlike_chains(3, 2, seed)
     search = begun(problem, ScheduleObjective.MAKESPAN)
     optimum = optimum_by_orders(problem, ScheduleObjective.MAKESPAN)
     assert search.key is not None
@@ -161,12 +176,18 @@ def test_runs_that_read_each_other_are_one_chain() -> None:
     tasks = tuple(Task(name, "net", f"l{layer}", own) for name in names for layer in range(2))
     edges = tuple((2 * run, 2 * run + 1) for run in range(4))
     apart = SchedulingProblem("apart", ("a", "b"), tasks, edges)
-    chains = chains_of(apart, feasible_options(apart), apart.order)
+    chains, _ = Chaining(apart, feasible_options(apart)).chains(apart.order, [0] * 4)
     assert chains.task.tolist() == [0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1]
     assert chains.left.tolist() == [8, 4, 0] * 4
     assert len({tuple(row) for row in chains.mark.reshape(4, 3)}) == 1
+    assert chains.twin.tolist() == [-1, 0, 1, 2]
+    rest, ready = Chaining(apart, feasible_options(apart)).chains((1, 4, 5, 6, 7), [4, 9, 0, 0])
+    assert rest.task.tolist() == [1, -1, 4, 5, -1, 6, 7, -1]
+    assert rest.twin.tolist() == [-1, -1, 1]
+    assert rest.mark[0] == rest.mark[3]  # the same is left
+    assert ready.tolist() == [4, 0, 0]
     tied = SchedulingProblem("tied", ("a", "b"), tasks, (*edges, (7, 0)))
-    chains = chains_of(tied, feasible_options(tied), tied.order)
+    chains, _ = Chaining(tied, feasible_options(tied)).chains(tied.order, [0] * 3)
     assert sorted(tuple(part) for part in _parts(chains.task.tolist())) == [(2, 3), (4, 5), (6, 7, 0, 1)]
 
 
@@ -179,3 +200,26 @@ def _parts(row: list[int]) -> list[list[int]]:
         else:
             parts[-1].append(task)
     return parts[:-1]
+
+
+def test_attempts_start_over_and_end_with_the_best() -> None:
+    """Searches that gain nothing start over from a schedule of their own; the best is cut in the end."""
+    search = begun(unlike_chains(4, 5, 0), ScheduleObjective.MAKESPAN)
+    best = search.answer
+    assert best is not None
+    assert search.key is not None
+    value = math.log(search.key)
+    attempts = Attempts(again=True)
+    assert attempts.base(search) is best
+    assert not attempts.anew
+    for _ in range(40):
+        attempts.searched(search, left=1e9)
+    assert attempts.anew
+    own = Schedule(best.placements[::-1])
+    attempts.note(value + 1, own)
+    assert not attempts.anew
+    assert attempts.base(search) is own
+    for _ in range(60):
+        attempts.searched(search, left=0.0)
+    assert not attempts.anew
+    assert attempts.base(search) is best

@@ -21,6 +21,7 @@ from tilewright.solvers.scheduling.herald.beam_pool_kernel import (
     SPARES,
     Aim,
     Beam,
+    Begin,
     Chains,
     Worth,
     enter,
@@ -33,17 +34,18 @@ _NEVER = 2**62
 
 
 @compiled
-def begin(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam, placed: Int64s) -> None:
-    """Only the state in which some tasks are placed, for example none.
+def begin(chains: Chains, worth: Worth, aim: Aim, beam: Beam, behind: Begin) -> None:
+    """Only the state in which no task of the chains is placed.
 
     Parameters
     ----------
-    graph, chains, worth : tasks and what they cost
+    chains, worth : tasks and what they cost
     aim : what is looked for
     beam : anew
-    placed : shape (tasks, 3), by start: the chain of a task, its option, and when it ends
+    behind : what is placed already
     """
     states, runs, prices = beam.state.shape[0], chains.first.shape[0] - 1, worth.price.shape[0]
+    engines, fields = worth.price.shape[1], beam.state.shape[1]
     beam.held[:] = 0
     beam.table[:] = 0
     beam.counts[:] = 0
@@ -55,24 +57,27 @@ def begin(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam, 
     beam.counts[SPARES] = states
     beam.counts[NODES] = 1
     slot = slot_for(beam, 0, 0, 0.0)
-    for field in range(beam.state.shape[1]):
-        beam.state[slot, field] = 0
-    for number in range(prices + 3):
-        beam.value[slot, number] = 0.0
+    beam.state[slot, NODE] = beam.state[slot, PLACED] = 0
+    beam.value[slot, prices] = behind.spent
+    beam.value[slot, prices + 1] = beam.value[slot, prices + 2] = 0.0
+    for here in range(engines):
+        beam.state[slot, FREE + here] = behind.free[here]
+        beam.state[slot, FREE + engines + here] = behind.last[here]
     key = 0
     for run in range(runs):
-        beam.state[slot, beam.state.shape[1] - runs + run] = chains.first[run]
+        beam.state[slot, fields - 2 * runs + run] = behind.ready[run]
+        beam.state[slot, fields - runs + run] = chains.first[run]
         key += chains.mark[chains.first[run]]
         part = chains.left[chains.first[run]] / aim.horizon
         beam.value[slot, prices + 1] += part * part
     for number in range(prices):
-        for task in range(worth.least.shape[1]):
-            beam.value[slot, number] += worth.least[number, task]
+        beam.value[slot, number] = behind.spent
+        for here in range(engines):
+            beam.value[slot, number] += worth.price[number, here] * behind.free[here]
+        for place in range(chains.task.shape[0]):
+            if chains.task[place] >= 0:
+                beam.value[slot, number] += worth.least[number, chains.task[place]]
     beam.key[slot] = key
-    for row in range(placed.shape[0]):
-        run, option = placed[row, 0], placed[row, 1]
-        task = chains.task[beam.state[slot, beam.state.shape[1] - runs + run]]
-        _take(graph, chains, worth, aim, beam, slot, graph.engine[task, option], run, option, placed[row, 2])
     enter(beam, 0, slot)
 
 
@@ -174,10 +179,10 @@ def _add(
         worst = max(worst, cost)
     if worst >= aim.cost:
         return
-    if run >= 0 and beam.state[slot, PLACED] + 1 == worth.least.shape[1]:
+    if run >= 0 and beam.state[slot, PLACED] + 1 == chains.task.shape[0] - runs:
         length = until
-        for other in range(runs):
-            length = max(length, beam.state[slot, fields - 2 * runs + other])
+        for other in range(engines):
+            length = max(length, beam.state[slot, FREE + other])
         if length + spent < beam.best[0]:
             beam.best[0] = length + spent
             beam.best[1] = note(
@@ -238,6 +243,9 @@ def _expand(graph: TaskGraph, chains: Chains, worth: Worth, aim: Aim, beam: Beam
             at = beam.state[slot, fields - runs + run]
             task = chains.task[at]
             if task < 0 or beam.state[slot, fields - 2 * runs + run] > clock:
+                continue
+            twin = chains.twin[run]
+            if twin >= 0 and beam.state[slot, fields - runs + twin] == chains.first[twin]:
                 continue
             for option in range(chains.options[task]):
                 if graph.engine[task, option] == here:

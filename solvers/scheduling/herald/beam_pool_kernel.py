@@ -23,16 +23,34 @@ class Chains(NamedTuple):
     Parameters
     ----------
     first : per chain, where it begins; and the length of all
+    twin : per chain, an equal one that begins before it does, -1 for none
     task, left, mark : per place: the task, least cycles from its start to the end of the chain, and a random
-        number, the same for equal chains
+        number, the same where all that follows is equal
     options : per task, how many it has
     """
 
     first: Int64s
+    twin: Int64s
     task: Int64s
     left: Int64s
     mark: Int64s
     options: Int64s
+
+
+class Begin(NamedTuple):
+    """What is behind the first state: it is placed already.
+
+    Parameters
+    ----------
+    free, last : per engine, when its last task ends, and when that began
+    ready : per chain, when its last task ends
+    spent : what all of it costs besides cycles
+    """
+
+    free: Int64s
+    last: Int64s
+    ready: Int64s
+    spent: float
 
 
 class Worth(NamedTuple):

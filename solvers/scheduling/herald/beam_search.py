@@ -18,22 +18,27 @@ from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
-from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing, energies
+from tilewright.solvers.scheduling.herald.beam_attempts import Attempts
+from tilewright.solvers.scheduling.herald.beam_chains import Chaining
+from tilewright.solvers.scheduling.herald.list_kernel import TaskGraph
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
 _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
-_WIDTHS, _POOLS = (100, 200, 400, 800), (300, 1000)
-_GUIDES = (0.0, 0.003, 0.01, 0.03, 0.1)  # of the horizon
+_WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000)
+_GUIDES = 3e-4, 0.1  # of the horizon, drawn evenly by their logarithms
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
-_PARTS = (0.05, 0.1, 0.2), (0.005, 0.01, 0.02, 0.1)  # of the time left, for a search of all, of a part
-_NARROW = 50  # the least width that this may leave
+_ANEW = 4.0  # the same, where an attempt begins
+_PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time left, for a search of all, of a part
+_NARROW = 10  # the least width that this may leave
+_WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
+_RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
-_KEPT = -0.3, 0.9  # of the makespan, drawn evenly: none below 0
-_WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
+_KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
 _FADING = 0.9  # of the seconds per state, which those that end early do not tell
@@ -58,7 +63,7 @@ class Shape(NamedTuple):
     aim: float
 
 
-_FIRST = (Shape(100, 1000, 0.003, 1.0), Shape(100, 600, 0.01, 1.0))  # of the first searches
+_FIRST = Shape(_NARROW, 1000, 0.003, 1.0)  # of the first search
 
 
 class Part(NamedTuple):
@@ -93,6 +98,7 @@ class BeamSearch:
     options : of every task
     prices : what engines and energy are worth, taken in turn
     annealing : what improves their schedules
+    again : whether searches that gain nothing start over
     """
 
     def __init__(
@@ -102,16 +108,18 @@ class BeamSearch:
         seed: int,
         prices: Sequence[Prices],
         annealing: ScheduleAnnealing,
+        again: bool = False,
     ) -> None:
         self._problem, self._options = problem, options
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._current: tuple[float, Schedule] | None = None  # logarithm of the value, and where cuts begin
-        self._guide = _FIRST[0].guide
+        self._attempts = Attempts(again)
+        self._guide = _FIRST.guide
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early
-        self.count = len(chains_of(problem, options, problem.order).first) - 1
+        self._chaining = Chaining(problem, options)
+        self.count = self._chaining.count
         """Chains of tasks."""
 
     def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
@@ -124,15 +132,17 @@ class BeamSearch:
         until : when the round ends at the latest, in seconds of the search
         """
         begun = search.limits.elapsed
-        part = Part(self._begin(search))
-        if self._number < len(_FIRST):
-            shape = _FIRST[self._number]
-        else:
+        shape, part = _FIRST, Part(self._attempts.base(search))
+        if self._number:
             draw = self._random.choice
-            shape = Shape(draw(_WIDTHS), draw(_POOLS), draw(_GUIDES), draw(_AIMS))
-            part = Part(part.schedule, max(0.0, self._random.uniform(*_KEPT)), draw((False, True)))
+            guide = math.exp(self._random.uniform(*map(math.log, _GUIDES)))
+            shape = Shape(draw(_WIDTHS), draw(_POOLS), guide, draw(_AIMS))
+            kept = 0.0 if self._is_whole(search, until) else self._random.uniform(*_KEPT)
+            part = Part(part.schedule, kept, draw((False, True)))
             if self._random.random() < _AGAIN:
                 shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
+            if self._attempts.anew:
+                shape = shape._replace(aim=_ANEW)
             shape = shape._replace(width=self._affordable(search, shape, part, until))
         prices = self._prices[self._number % len(self._prices)]
         spreads = self._random.choice(_SPREADS)
@@ -140,26 +150,21 @@ class BeamSearch:
         lines = self.find(search, prices, spreads, shape, part, until)
         seconds = search.limits.elapsed - begun
         self._unit = max(self._unit * _FADING, seconds / self._size(shape, part))
+        self._attempts.spent += seconds * (not part.kept)
         if lines is not None and not search.done:
             before = search.key
             search.confirm(self._annealing.schedule_of(lines), source, origin=Origin.HEURISTIC)
             end = min(until, 2 * search.limits.elapsed - begun)
             value, better = self._annealing.polish(search, lines, source, end)
-            self._current = value, self._annealing.schedule_of(better)
+            self._attempts.note(value, self._annealing.schedule_of(better))
             if search.key != before:
                 self._guide = shape.guide
+        self._attempts.searched(search, Pace.seconds(search, until))
 
-    def _begin(self, search: ScheduleSearch) -> Schedule:
-        """The schedule of the latest round if it is nearly as good as the best one, and that otherwise."""
-        assert search.answer is not None
-        assert search.key is not None
-        if self._current is not None:
-            value, schedule = self._current
-            key = math.log(search.key)
-            gap = key - math.log(search.bound) if search.bound else 0.0
-            if value <= key + _WORSE * gap:
-                return schedule
-        return search.answer
+    def _is_whole(self, search: ScheduleSearch, until: float) -> bool:
+        """Whether all is searched next: at first, and now and then."""
+        most = min(_MOST, _WHOLE * Pace.seconds(search, until))
+        return self._attempts.anew or self._attempts.spent < most or self._random.random() < _RARELY
 
     def _affordable(self, search: ScheduleSearch, shape: Shape, part: Part, until: float) -> int:
         """The width of a search that takes a part of the time that is left."""
@@ -194,24 +199,27 @@ class BeamSearch:
         until : when the search ends at the latest, in seconds of the search
         """
         width, pools, guide, aimed = shape
-        worth = worth_of(self._options, price_sets(prices, spreads), prices.energy)
+        worth = worth_of(self._options, self._annealing.graph, price_sets(prices, spreads), prices.energy)
         length = part.schedule.makespan
         own = length + prices.energy * sum(float(placed.option.energy) for placed in part.schedule.placements)
         order = self._in_turn(part.schedule, part.mirrored)
-        chains = chains_of(self._problem, self._options, [own.task for own in order])
-        placed = [own for own in order if own.start < part.kept * length]
-        least = float(worth.least.sum(1).max()) + self._lost(placed, prices)
+        placed = [before for before in order if before.start < part.kept * length]
+        rest = [after.task for after in order[len(placed) :]]
+        if not rest:
+            return None
+        chains, behind = self._behind(placed, rest, prices.energy)
+        least = float(np.dot(prices.engines, behind.free) + worth.least[0, rest].sum()) + behind.spent
         cost = (least + aimed * (own - least)) * (1 - _BELOW)
-        horizon = math.ceil(cost - float(worth.spent.min(1).sum())) + 1
+        horizon = math.ceil(cost - behind.spent - float(worth.spent[rest].min(1).sum())) + 1
         if horizon <= 1:
             return None
         tasks, engines = len(self._options), len(self._problem.engines)
         aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon)
-        fields = 2 + 2 * engines + 2 * self.count
+        fields = 2 + 2 * engines + 2 * len(behind.ready)
         states = max(2 * width, min(_STATES * width, _FIELDS // fields))
         nodes = min(_NODES, _NOTED * width * (pools + 2 * tasks))
         beam = beam_pool_kernel.room(states, width, pools, fields, len(worth.price), nodes)
-        beam_kernel.begin(self._annealing.graph, chains, worth, aim, beam, _rows_of(placed, chains))
+        beam_kernel.begin(chains, worth, aim, beam, behind)
         while not search.done and search.limits.elapsed < until:
             begun = search.limits.elapsed
             wanted = int(max(_TRIAL, self._speed * _SLICE))
@@ -222,10 +230,11 @@ class BeamSearch:
         if beam.best[1] < 0:
             return None
         most = worth.spent.shape[1]
-        row = np.zeros(tasks, np.int64)
+        row = np.zeros(len(rest), np.int64)
         beam_kernel.taken(beam, tasks * most, row)
-        taken = row if part.mirrored else row[::-1]
-        return self._annealing.lines_in_turn(divmod(int(entry), most) for entry in taken)
+        taken = [(before.task, before.option) for before in placed]
+        taken += [divmod(int(entry), most) for entry in row[::-1]]
+        return self._annealing.lines_in_turn(reversed(taken) if part.mirrored else taken)
 
     def _in_turn(self, schedule: Schedule, mirrored: bool) -> list[_Placed]:
         """All tasks, in the order in which they begin, or end where time runs backward."""
@@ -238,69 +247,27 @@ class BeamSearch:
             placed.append(_Placed(own.task, option, start, start + own.option.cycles))
         return sorted(placed, key=lambda own: (own.start, own.end, sign * rank[own.task]))
 
-    def _lost(self, placed: Sequence[_Placed], prices: Prices) -> float:
-        """What engines idle and tasks cost beyond their cheapest option, among those placed, in cycles."""
-        free = [0] * len(self._problem.engines)
-        lost = 0.0
+    def _behind(
+        self, placed: Sequence[_Placed], rest: Sequence[int], energy: float
+    ) -> tuple[beam_pool_kernel.Chains, beam_pool_kernel.Begin]:
+        """The chains of what is left, and what is behind them.
+
+        Parameters
+        ----------
+        placed : what is placed already, in turn
+        rest : the other tasks, in turn
+        energy : what a pJ is worth
+        """
+        free, last = np.zeros((2, len(self._problem.engines)), np.int64)
+        ready = [0] * self.count
+        spent = 0.0
         for task, number, start, end in placed:
             option = self._options[task][number]
-            lost += prices.of(option) - min(prices.of(other) for other in self._options[task])
-            lost += prices.engines[option.engine] * (start - free[option.engine])
-            free[option.engine] = end
-        return lost
-
-
-def _rows_of(placed: Sequence[_Placed], chains: beam_pool_kernel.Chains) -> Int64s:
-    """Chain, option and end of what is placed."""
-    ends = np.flatnonzero(chains.task < 0)
-    chain = np.zeros(len(chains.options), np.int64)
-    chain[chains.task[chains.task >= 0]] = np.searchsorted(ends, np.flatnonzero(chains.task >= 0))
-    rows = [(chain[task], option, end) for task, option, _, end in placed]
-    return np.array(rows, np.int64).reshape(-1, 3)
-
-
-def chains_of(
-    problem: SchedulingProblem, options: Sequence[tuple[Option, ...]], order: Sequence[int]
-) -> beam_pool_kernel.Chains:
-    """Runs as chains, one task after the other; runs that read each other's results are one chain.
-
-    A run whose layers fork loses what could run at once; walks from its schedules are not bound to that.
-
-    Parameters
-    ----------
-    problem : whose runs are chains
-    options : of every task
-    order : of the tasks of a chain
-    """
-    above = list(range(len(options)))
-
-    def root_of(task: int) -> int:
-        while above[task] != task:
-            above[task] = above[above[task]]
-            task = above[task]
-        return task
-
-    runs = [tuple(tasks) for tasks in problem.instances.values()]
-    for first, second in (*problem.edges, *((run[0], task) for run in runs for task in run)):
-        above[root_of(second)] = root_of(first)
-    members: dict[int, list[int]] = {}
-    for task in order:
-        members.setdefault(root_of(task), []).append(task)
-    draw = random.Random(0)
-    marks: dict[object, list[int]] = {}
-    starts, row, left, mark = [0], list[int](), list[int](), list[int]()
-    for tasks in members.values():
-        alike = tuple(options[task] for task in tasks)
-        marks.setdefault(alike, [draw.getrandbits(40) for _ in range(len(tasks) + 1)])
-        rest = [0]
-        for task in reversed(tasks):
-            rest.append(rest[-1] + min(option.cycles for option in options[task]))
-        row += [*tasks, -1]
-        left += reversed(rest)
-        mark += marks[alike]
-        starts.append(len(row))
-    counts = [len(own) for own in options]
-    return beam_pool_kernel.Chains(*(np.array(part, np.int64) for part in (starts, row, left, mark, counts)))
+            free[option.engine], last[option.engine] = end, start
+            ready[self._chaining.chain[task]] = max(ready[self._chaining.chain[task]], end)
+            spent += energy * float(option.energy)
+        chains, begins = self._chaining.chains(rest, ready)
+        return chains, beam_pool_kernel.Begin(free, last, begins, spent)
 
 
 def price_sets(prices: Prices, spreads: Sequence[float]) -> Floats:
@@ -320,21 +287,20 @@ def price_sets(prices: Prices, spreads: Sequence[float]) -> Floats:
     return np.array(rows)
 
 
-def worth_of(options: Sequence[tuple[Option, ...]], rows: Floats, energy: float) -> beam_pool_kernel.Worth:
+def worth_of(
+    options: Sequence[tuple[Option, ...]], graph: TaskGraph, rows: Floats, energy: float
+) -> beam_pool_kernel.Worth:
     """What tasks and options cost by each row of prices, in cycles.
 
     Parameters
     ----------
     options : of every task
+    graph : the same as arrays
     rows : shape (prices, engines)
     energy : what a pJ is worth
     """
-    most = max(len(own) for own in options)
-    spent = np.full((len(options), most), np.inf)
-    least = np.zeros((len(rows), len(options)))
-    for task, own in enumerate(options):
-        spent[task, : len(own)] = [energy * float(option.energy) for option in own]
-        engines = [option.engine for option in own]
-        cycles = np.array([option.cycles for option in own])
-        least[:, task] = (rows[:, engines] * cycles + spent[task, : len(own)]).min(1)
+    counts = np.array([len(own) for own in options])
+    spent = energy * energies(options)
+    spent[np.arange(spent.shape[1]) >= counts[:, None]] = np.inf
+    least = (rows[:, graph.engine] * graph.cycles + spent).min(2)
     return beam_pool_kernel.Worth(rows, least, spent)

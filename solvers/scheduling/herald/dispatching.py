@@ -102,10 +102,10 @@ class Dispatching:
         search.confirm(self.decode(self._rule), source, origin=Origin.HEURISTIC)
 
     def round(self, search: ScheduleSearch, source: str = "dispatching") -> None:
-        """One walk from hot to cold, from the best rule so far."""
+        """The best of the first rules; afterwards one walk from hot to cold, from the best rule so far."""
         if self._rule is None:
             self.start(search, source)
-            assert self._rule is not None
+            return
         by_energy = search.problem.objective is ScheduleObjective.EDP
         best, rule = np.inf, self._rule
         state = dispatch_kernel.Rule(rule.task.copy(), rule.run.copy(), rule.weights.copy())

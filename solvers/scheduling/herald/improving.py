@@ -17,10 +17,10 @@ from tilewright.solvers.scheduling.herald.windows import WindowSearch
 _SURE = ("dispatching", "annealing")  # turns before all time goes to a long walk, where there is enough
 _FIRST = (*_SURE, "windows")  # turns before gains decide
 _MANY = 2  # chains per engine, from which on there are beams
-_FIRST_OF_MANY = ("dispatching", "beam", "beam", *_FIRST[1:])
+_FIRST_OF_MANY = ("dispatching", "beam", "annealing", "beam", "windows")
 _MEMORY = 0.5  # weight of the earlier gains in a mean
 _NOTABLE = 0.005  # part of the gap per second; methods that gain less share the time
-_SHARES = {"annealing": 3.0, "beam": 6.0, "dispatching": 1.0, "windows": 1.0}
+_SHARES = {"annealing": 2.0, "beam": 12.0, "dispatching": 1.0, "windows": 1.0}
 
 
 class Improver:
@@ -32,7 +32,7 @@ class Improver:
     options : of every task
     seed : of all random choices
     prices : of engines and energy; dispatching and neighbourhoods use the first ones
-    walks : whether long walks are preferred to beams, where there is time enough for one
+    walks : whether a walk comes before beams, and these start over where they gain nothing
     """
 
     def __init__(
@@ -46,9 +46,10 @@ class Improver:
         self.annealing = ScheduleAnnealing(problem, options, seed, prices)
         self.windows = WindowSearch(problem, options, seed, prices[0])
         self._dispatching = Dispatching(problem, options, seed, prices[0])
-        beams = BeamSearch(problem, options, seed, prices, self.annealing)
+        beams = BeamSearch(problem, options, seed, prices, self.annealing, again=walks)
         many = beams.count >= _MANY * len(problem.engines)
-        self._walks = walks or not many
+        self._walks = not many
+        self._first = _FIRST_OF_MANY if many and not walks else _FIRST
         beam = {"beam": lambda search, until: beams.round(search, until=until)} if many else {}
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
             "annealing": lambda search, until: self.annealing.round(search, until=until),
@@ -83,9 +84,8 @@ class Improver:
         self._turns += 1
 
     def _next(self) -> str:
-        turns = _FIRST if self._walks else _FIRST_OF_MANY
-        if self._turns < len(turns):
-            return turns[self._turns]
+        if self._turns < len(self._first):
+            return self._first[self._turns]
         best = max(self._gain, key=self._gain.__getitem__)
         if self._gain[best] >= _NOTABLE:
             return best

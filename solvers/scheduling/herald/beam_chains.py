@@ -1,0 +1,86 @@
+"""Runs as chains of tasks, for beam searches: what of them is left, one task after the other."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
+from tilewright.foundation.arrays import Int64s
+from tilewright.solvers.scheduling.herald.beam_pool_kernel import Chains
+
+_BITS = 40  # of the numbers by which chains are told apart
+
+
+class Chaining:
+    """A problem's runs as chains; runs that read each other's results are one chain.
+
+    A run whose layers fork loses what could run at once; walks from its schedules are not bound to that.
+
+    Parameters
+    ----------
+    problem : whose runs are chains
+    options : of every task
+
+    Attributes
+    ----------
+    chain : per task, its chain
+    count : of chains
+    """
+
+    def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> None:
+        above = list(range(len(options)))
+
+        def root_of(task: int) -> int:
+            while above[task] != task:
+                above[task] = above[above[task]]
+                task = above[task]
+            return task
+
+        runs = [tuple(tasks) for tasks in problem.instances.values()]
+        for first, second in (*problem.edges, *((run[0], task) for run in runs for task in run)):
+            above[root_of(second)] = root_of(first)
+        numbers: dict[int, int] = {}
+        self.chain = [0] * len(options)
+        for task in problem.order:
+            self.chain[task] = numbers.setdefault(root_of(task), len(numbers))
+        self.count = len(numbers)
+        kinds: dict[tuple[Option, ...], int] = {}
+        self._kind = [kinds.setdefault(own, len(kinds)) for own in options]
+        self._shortest = [min(option.cycles for option in own) for own in options]
+        self._options = [len(own) for own in options]
+        self._mark: dict[tuple[int, int], int] = {}
+        self._random = random.Random(0)
+
+    def chains(self, order: Sequence[int], ready: Sequence[int]) -> tuple[Chains, Int64s]:
+        """The chains of some tasks, and when each is ready.
+
+        Parameters
+        ----------
+        order : the tasks, in the order of their chains
+        ready : per chain of the problem, when its first of these tasks is
+        """
+        members: dict[int, list[int]] = {}
+        for task in order:
+            members.setdefault(self.chain[task], []).append(task)
+        starts, row, left, mark, twin = [0], list[int](), list[int](), list[int](), list[int]()
+        latest: dict[tuple[int, int], int] = {}
+        for chain, tasks in members.items():
+            rest, marks = [0], [0]
+            for task in reversed(tasks):
+                rest.append(rest[-1] + self._shortest[task])
+                key = self._kind[task], marks[-1]
+                if key not in self._mark:
+                    self._mark[key] = self._random.getrandbits(_BITS)
+                marks.append(self._mark[key])
+            row += [*tasks, -1]
+            left += reversed(rest)
+            mark += reversed(marks)
+            equal = marks[-1], ready[chain]
+            twin.append(latest.get(equal, -1))
+            latest[equal] = len(twin) - 1
+            starts.append(len(row))
+        parts = (np.array(part, np.int64) for part in (starts, twin, row, left, mark, self._options))
+        return Chains(*parts), np.array([ready[chain] for chain in members], np.int64)
