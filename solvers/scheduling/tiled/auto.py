@@ -9,6 +9,7 @@ more often.  All runs in one thread: two that build plans wait for each other's 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -20,7 +21,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
-from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
+from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, climbed, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
@@ -80,9 +81,6 @@ there is time for both, with more they might not end.  They give up soon where t
 
 INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""
-
-SEVERAL = 2
-"""Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
     (GrownTrees, _Part(0.15, 1.2, 0.25)),
@@ -186,10 +184,11 @@ class _Portfolio:
         except LimitReachedError:
             self.go_on_with_atoms()
             raise
-        for start in starts[:SEVERAL]:
-            key = self.search.key
-            if key is not None and start.judged[0] <= NEAR * key and not self.search.done:
-                self._add("layouts", start)
+        key = self.search.key
+        if not starts or key is None or starts[0].judged[0] > NEAR * key or self.search.done:
+            return
+        numbers = random.Random(self.search.limits.seed)
+        self._add("layouts", climbed(starts[0], stages, numbers, within))
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
