@@ -21,7 +21,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
-from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, climbed, started
+from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
@@ -68,7 +68,7 @@ class _Part:
         return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
-ATOMS, LAYOUTS, FURTHER = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8), _Part(0.1, 1.0, 0.5)
+ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
 LAYING = 4.0
@@ -83,8 +83,8 @@ INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
-    (GrownTrees, _Part(0.15, 1.2, 0.25)),
-    (Kapla, _Part(0.1, 1.0, 0.25)),
+    (GrownTrees, _Part(0.08, 1.2, 0.25)),
+    (Kapla, _Part(0.06, 1.0, 0.25)),
 )
 """Methods on trees, and the time that each may take."""
 
@@ -188,7 +188,7 @@ class _Portfolio:
         if not starts or key is None or starts[0].judged[0] > NEAR * key or self.search.done:
             return
         numbers = random.Random(self.search.limits.seed)
-        self._add("layouts", climbed(starts[0], stages, numbers, within))
+        self._add("layouts", starts[0].climbed(stages, numbers, within))
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""

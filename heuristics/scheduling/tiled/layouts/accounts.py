@@ -10,11 +10,11 @@ from tilewright.formulation.scheduling.tiled.evaluator import network_of, parts_
 from tilewright.formulation.scheduling.tiled.plan_kernel import Moves, Network
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
-from tilewright.foundation.arrays import Floats, Int32s
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 
 
-def layer_accounts(problem: TiledProblem, answer: AtomicPlan) -> tuple[Floats, Floats]:
+def layer_accounts(problem: TiledProblem, answer: AtomicPlan) -> Floats:
     """What every layer takes of a plan's energy and cycles.
 
     A step's cycles are those of the layers of its tasks, in equal parts; the energy of a transfer is that of
@@ -26,22 +26,19 @@ def layer_accounts(problem: TiledProblem, answer: AtomicPlan) -> tuple[Floats, F
 
     Returns
     -------
-    pJ and cycles per layer, shape (layers,) each; their sums are those of the plan, its cycles before they
-    are rounded up
+    pJ and cycles, shape (2, layers); their sums are those of the plan but for steps in which no task begins,
+    its cycles before they are rounded up
     """
     dag, plan, machine = answer.dag, answer.plan, problem.machine
     layers = len(dag.units)
     result = problem.evaluate(dag, plan)
 
-    def layer_sums(figures: Floats, of: Int32s = dag.unit) -> Floats:
-        sums: Floats = np.bincount(of, weights=figures, minlength=layers).astype(np.float64)
-        return sums
+    def layer_sums(figures: Floats, of: Int32s | Int64s = dag.unit) -> Floats:
+        return np.bincount(of, weights=figures, minlength=layers).astype(np.float64)
 
     length = np.diff(result.step_start)
     busy = np.bincount(plan.first, minlength=plan.steps)
-    cycles: Floats = np.bincount(
-        dag.unit, weights=(length / np.maximum(busy, 1))[plan.first], minlength=layers
-    )
+    cycles = layer_sums((length / np.maximum(busy, 1))[plan.first])
     inside = dag.compute_energy + dag.buffer_energy + dag.register_energy
     energy = layer_sums(inside)
     moving = plan.transfers
@@ -56,10 +53,10 @@ def layer_accounts(problem: TiledProblem, answer: AtomicPlan) -> tuple[Floats, F
         prices = np.array(
             [engine.buffer_read_energy, engine.buffer_write_energy, machine.hop_energy, machine.dram_energy]
         )
-        spent = _transfer_energy(parts_of(dag, plan, machine.engines)[1], network_of(machine), prices)
-        energy = energy + layer_sums(spent, layer)
-    energy = energy + machine.engine.static_power * machine.engines * cycles
-    return energy, cycles
+        spent: Floats = _transfer_energy(parts_of(dag, plan, machine.engines)[1], network_of(machine), prices)
+        energy += layer_sums(spent, layer)
+    energy += machine.engine.static_power * machine.engines * cycles
+    return np.stack([energy, cycles])
 
 
 @compiled

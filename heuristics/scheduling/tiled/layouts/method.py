@@ -22,7 +22,7 @@ TRIED = (1.0, 2.0, 1.4)
 """Multiples of the price of a cycle for which layouts are chosen."""
 
 PATIENCE = 8
-"""Moves in a row without a gain after which a climb ends, or the plan is smoothed on."""
+"""Moves in a row without a gain after which the plan is smoothed on."""
 
 MOVES = 4000
 """Moves of a climb at most."""
@@ -48,6 +48,25 @@ class LayoutStart:
     judged: Judged
     state: Layouts
     choice: LayoutChoice
+
+    def climbed(
+        self, stages: Stages, numbers: random.Random, within: Limits, most: int = MOVES
+    ) -> LayoutStart:
+        """A better start, see `Stretches.climb`.
+
+        Plans that are smoothed once are compared with each other alone: one that was smoothed for long beats
+        most of those near it that were not, whatever their layouts are worth.
+
+        Parameters
+        ----------
+        stages : what makes plans
+        numbers : what is drawn comes from these
+        within : limits after which no plan is tried
+        most : plans that are tried at most
+        """
+        stretches = Stretches(self.choice, self.state, numbers)
+        state, judged = stretches.climb(stages, self.judged, f"{stages.name} climbing", within, most)
+        return LayoutStart(judged, state, self.choice)
 
 
 def started(
@@ -99,34 +118,6 @@ def started(
     return sorted(starts, key=lambda start: start.judged[0])
 
 
-def climbed(
-    start: LayoutStart, stages: Stages, numbers: random.Random, within: Limits, most: int = MOVES
-) -> LayoutStart:
-    """The start moved on by `Stretches` until `PATIENCE` moves in a row gain nothing, or a limit strikes.
-
-    Its plans are smoothed once each: a plan that was smoothed for long beats most of those near it that were
-    not, whatever their layouts are worth.
-
-    Parameters
-    ----------
-    start : a plan that was smoothed once
-    stages : what makes plans
-    numbers : what is drawn comes from these
-    within : limits after which no move begins
-    most : moves at most
-    """
-    stretches = Stretches(start.choice, start.state, numbers)
-    state, base, failed = start.state, start.judged, 0
-    for _ in range(most):
-        if failed >= PATIENCE or within.expired or stages.search.done:
-            break
-        moved = stretches.visit(stages, state, base, f"{stages.name} climbing")
-        failed += 1
-        if moved is not None:
-            failed, (state, base) = 0, moved
-    return LayoutStart(base, state, start.choice)
-
-
 @dataclass(frozen=True)
 class LayoutPlans(PlanHeuristic):
     """Layouts of all layers chosen together, then those moved that lose most."""
@@ -145,7 +136,7 @@ class LayoutPlans(PlanHeuristic):
             return
         limits = search.limits
         numbers = random.Random(limits.seed)
-        start = climbed(starts[0], stages, numbers, limits.share(CLIMB), self.moves)
+        start = starts[0].climbed(stages, numbers, limits.share(CLIMB), self.moves)
         stretches = Stretches(start.choice, start.state, numbers, SMOOTHING)
         state, base = start.state, stages.settled(start.judged)
         failed = 0

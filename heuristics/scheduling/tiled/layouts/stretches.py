@@ -2,16 +2,20 @@
 
 Layers of a plan of layouts run in turn, so that what a change costs or spares lies in the steps and the
 transfers of its own layers and of those beside them.  One plan therefore tries a dozen changes far from each
-other: every stretch is judged by what its layers, and half of those up to the next one, take in the new plan
-and in the old one.  A second plan has those alone that gained.  The evaluator judges both.
+other: every stretch is judged by what its layers, and some beside them, take in the new plan and in the old
+one.  Those that gained are kept.  The evaluator judges all plans.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.arrays import Floats
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
@@ -27,6 +31,18 @@ LENGTHS = (1, 1, 2, 3, 4, 6, 8)
 
 APART = (2, 4)
 """Layers between two stretches, at least and at most."""
+
+BESIDE = 3
+"""Layers before and after a stretch that it is judged by as well, at most."""
+
+MARGIN = 2e-4
+"""Part of the objective by which a stretch must gain: transfers beside it are smoothed anew, by chance."""
+
+TRIALS = 6
+"""Plans of a climb between those of all that gained, at first."""
+
+PATIENCE = 6
+"""Such plans in turn that are no better, after which a climb ends."""
 
 CUTS = 0.3
 """Part of the stretches of which one layer is cut into other atoms, and keeps its grid."""
@@ -53,7 +69,57 @@ class Stretches:
     state: Layouts
     numbers: random.Random
     calls: int = 0
-    _known: tuple[AtomicPlan, Floats, Floats] | None = None
+    _known: list[tuple[AtomicPlan, Floats]] = field(default_factory=list)
+
+    def climb(
+        self, stages: Stages, base: Judged, source: str, within: Limits, most: int
+    ) -> tuple[Layouts, Judged]:
+        """Layouts that are better, each plan smoothed once, until `PATIENCE` plans of all that gained in turn
+        are no better, or a limit strikes.
+
+        What gained is kept without a plan of its own: its accounts are those of the plan that it was tried
+        in, so that luck adds up.  After some trials all that was kept is planned; where that is no better
+        it is given up, and the next one follows after half as many.
+
+        Parameters
+        ----------
+        stages : what makes plans
+        base : the plan of the first layouts, smoothed once
+        source : what the trace calls the plans
+        within : limits after which no trial begins
+        most : trials at most
+        """
+        best, state, like = (self.state, base), self.state, base
+        accounts, failed, count, trials = self._account(stages, base), 0, TRIALS, 0
+        while failed < PATIENCE and trials < most and not (within.expired or stages.search.done):
+            for _ in range(count):
+                trials += 1
+                if within.expired or stages.search.done:
+                    break
+                changes, moved = self._changes(state, price_of(stages.search))
+                tried = planned(stages, moved, source, like[1]) if changes else None
+                if tried is None:
+                    continue
+                like, told = tried, self._account(stages, tried)
+                more = _more(stages, accounts, told)
+                kept, refused = list(state), np.zeros(len(state), dtype=np.bool_)
+                for units, part in zip(changes, _parts(changes, len(state)), strict=True):
+                    if more[part].sum() < -MARGIN:
+                        kept[units.start : units.stop] = moved[units.start : units.stop]
+                    else:
+                        refused[part] = True
+                accounts, state = np.where(refused, accounts, told), tuple(kept)
+            if state == best[0]:
+                failed += 1
+                continue
+            judged = planned(stages, state, source, like[1])
+            if judged is not None and judged[0] < best[1][0]:
+                best, failed = (state, judged), 0
+            else:
+                state, failed, count = best[0], failed + 1, max(1, count // 2)
+            like = best[1]
+            accounts = self._account(stages, like)
+        return best
 
     def visit(
         self, stages: Stages, state: Layouts, base: Judged, source: str
@@ -67,21 +133,18 @@ class Stretches:
         source : what the trace calls the plans
         """
         changes, moved = self._changes(state, price_of(stages.search))
-        if not changes:
-            return None
-        tried = self._planned(stages, moved, source, base)
+        tried = self._planned(stages, moved, source, base) if changes else None
         if tried is None:
             return None
-        more = self._more(stages, base, tried)
-        borders = [0, *((a[-1] + b[0] + 1) // 2 + 1 for a, b in pairwise(changes)), len(state)]
+        more = _more(stages, self._account(stages, base), self._account(stages, tried))
         gained = [
-            change
-            for change, (low, high) in zip(changes, pairwise(borders), strict=True)
-            if more[low:high].sum() < 0
+            units
+            for units, part in zip(changes, _parts(changes, len(state)), strict=True)
+            if more[part].sum() < -MARGIN
         ]
         best = (moved, tried) if tried[0] < base[0] else None
         if 0 < len(gained) < len(changes):
-            chosen = {unit for change in gained for unit in change}
+            chosen = {unit for units in gained for unit in units}
             state = tuple(
                 new if unit in chosen else old
                 for unit, (old, new) in enumerate(zip(state, moved, strict=True))
@@ -114,13 +177,30 @@ class Stretches:
                 moved = other
         return changes, moved
 
-    def _more(self, stages: Stages, base: Judged, tried: Judged) -> Floats:
-        """What every layer takes more of the objective than in another plan, as a part of that plan's key."""
-        problem = stages.search.problem.problem
-        if self._known is None or self._known[0] is not base[1]:
-            self._known = base[1], *layer_accounts(problem, base[1])
-        _, energy, cycles = self._known
-        energies, all_cycles = layer_accounts(problem, tried[1])
-        a, b = float(problem.objective.energy_power), float(problem.objective.delay_power)
-        more: Floats = a * (energies - energy) / energy.sum() + b * (all_cycles - cycles) / cycles.sum()
-        return more
+    def _account(self, stages: Stages, judged: Judged) -> Floats:
+        """As of `layer_accounts`; of the last two plans it is known."""
+        for answer, accounts in self._known:
+            if answer is judged[1]:
+                return accounts
+        accounts = layer_accounts(stages.search.problem.problem, judged[1])
+        self._known = [*self._known[-1:], (judged[1], accounts)]
+        return accounts
+
+
+def _parts(changes: Sequence[range], layers: int) -> list[slice]:
+    """The layers by whose accounts each change is judged: its own, and up to `BESIDE` on either side of it,
+    of those before the next change half.
+    """
+    middles = [(a.stop + b.start + 1) // 2 for a, b in pairwise(changes)]
+    return [
+        slice(max(low, units.start - BESIDE), min(high, units.stop + BESIDE))
+        for units, low, high in zip(changes, [0, *middles], [*middles, layers], strict=True)
+    ]
+
+
+def _more(stages: Stages, before: Floats, after: Floats) -> Floats:
+    """What every layer takes more of the objective than before, as a part of the whole."""
+    objective = stages.search.problem.problem.objective
+    energy, cycles = (after - before) / before.sum(axis=1, keepdims=True)
+    more: Floats = float(objective.energy_power) * energy + float(objective.delay_power) * cycles
+    return more
