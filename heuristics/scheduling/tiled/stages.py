@@ -30,6 +30,9 @@ MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 FAR = 2000
 """Steps before its use in which data may arrive, where a plan is smoothed for as long as that gains."""
 
+THOROUGH = {"rounds": 3, "tries": 16, "most": 32, "far": FAR}
+"""What each call that smooths for as long as that gains tries, see `smoothed`."""
+
 GAIN = Fraction(1999, 2000)
 """Smoothing continues while a call shortens the plan by more than this."""
 
@@ -92,7 +95,14 @@ class Stages:
         return self.placed(dag, step, engine, source, like)
 
     def placed(
-        self, dag: AtomicDag, step: Int32s, engine: Int32s, source: str, like: AtomicPlan | None = None
+        self,
+        dag: AtomicDag,
+        step: Int32s,
+        engine: Int32s,
+        source: str,
+        like: AtomicPlan | None = None,
+        *,
+        thorough: bool = False,
     ) -> Judged:
         """The plan of some rounds and engines, smoothed once, offered.
 
@@ -102,6 +112,7 @@ class Stages:
         step, engine : per atom
         source : what the trace calls the plan
         like : a smoothed plan of nearly the same atoms, whose transfers are a start
+        thorough : whether a call of `settled` follows in the steps that differ from those of ``like``
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
@@ -113,7 +124,10 @@ class Stages:
         if self.search.answer is None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
         before = None if like is None else (like.dag, like.plan)
-        moved = smoothed(dag, machine, plan, price=cycle_price(self.search), like=before, limits=limits)
+        effort = THOROUGH if thorough else {}
+        moved = smoothed(
+            dag, machine, plan, price=cycle_price(self.search), like=before, limits=limits, **effort
+        )
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
     def of_sizes(
@@ -153,10 +167,7 @@ class Stages:
                 answer.dag,
                 self.search.problem.problem.machine,
                 answer.plan,
-                rounds=3,
-                tries=16,
-                most=32,
-                far=FAR,
+                **THOROUGH,
                 seed=seed,
                 price=cycle_price(self.search),
                 limits=self.search.limits,

@@ -82,6 +82,9 @@ there is time for both, with more they might not end.  They give up soon where t
 INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""
 
+SEVERAL = 2
+"""Plans of layouts that are smoothed, and of which neighbourhoods are visited, beside what a climb finds."""
+
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
     (GrownTrees, _Part(0.08, 1.2, 0.25)),
     (Kapla, _Part(0.06, 1.0, 0.25)),
@@ -185,10 +188,16 @@ class _Portfolio:
             self.go_on_with_atoms()
             raise
         key = self.search.key
-        if not starts or key is None or starts[0].judged[0] > NEAR * key or self.search.done:
+        if not starts or key is None or self.search.done:
             return
-        numbers = random.Random(self.search.limits.seed)
-        self._add("layouts", starts[0].climbed(stages, numbers, within))
+        for start in starts[:SEVERAL]:
+            if start.judged[0] <= NEAR * key:
+                self._add("layouts", start)
+        if starts[0].judged[0] <= HOPEFUL * key:
+            numbers = random.Random(self.search.limits.seed)
+            climbed = starts[0].climbed(stages, numbers, within)
+            if climbed.state != starts[0].state:
+                self._add("layouts", climbed)
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
@@ -218,7 +227,8 @@ class _Portfolio:
     def visit(self, most: int) -> None:
         """Visit at most so many neighbourhoods, and try starts that had to wait."""
         for site in sorted(self.sites, key=lambda site: site.near.best[0]):
-            if site is self._leading() or site.hopeful(self.search):
+            # what smoothing gains of layouts differs by more than their plans do
+            if site.kind == "layouts" or site is self._leading() or site.hopeful(self.search):
                 site.smooth(self.search)
         clock = self.search.limits.clock
         for _ in range(most if self.sites else 0):

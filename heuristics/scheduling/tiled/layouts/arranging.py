@@ -54,7 +54,8 @@ def arranged(
 
 
 def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None) -> Judged | None:
-    """The plan of layouts, smoothed once, offered; ``None`` where an atom fits no buffer.
+    """The plan of layouts, smoothed once, thoroughly where another plan is its start, and offered; ``None``
+    where an atom fits no buffer.
 
     Parameters
     ----------
@@ -67,4 +68,4 @@ def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | No
         dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits)
     except InputError:
         return None
-    return stages.placed(dag, step, engine, source, like)
+    return stages.placed(dag, step, engine, source, like, thorough=like is not None)

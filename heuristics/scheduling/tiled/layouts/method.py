@@ -18,7 +18,7 @@ from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, price
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
-TRIED = (1.0, 2.0, 1.4)
+TRIED = (1.0, 2.0, 1.4, 2.8, 0.7)
 """Multiples of the price of a cycle for which layouts are chosen."""
 
 PATIENCE = 8
