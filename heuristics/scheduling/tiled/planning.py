@@ -22,6 +22,11 @@ BUFFERING: dict[str, Eviction] = {"furthest": "furthest", "occupation": "occupat
 """Rules of eviction by the names that options have."""
 
 
+DEAR = 5.0
+"""What a cycle is worth, as a multiple of the mean energy of one, where energy does not count: copies and
+hops still do, for they fill links in ways that the estimated cycles leave out."""
+
+
 @contextmanager
 def quiet_end(search: TiledSearch) -> Iterator[None]:
     """A limit that strikes in the middle of the next plan is no more than the end, once there is a plan."""
@@ -42,6 +47,14 @@ def cycle_price(search: TiledSearch) -> float:
         return inf
     worth = evaluation.energy.total / max(1, evaluation.cycles)
     return worth * float(objective.delay_power / objective.energy_power)
+
+
+def price_of(search: TiledSearch) -> float:
+    """pJ that a cycle is worth in the best plan; a few mean energies of one where energy does not count."""
+    price = cycle_price(search)
+    if price < inf or search.evaluation is None:
+        return price
+    return DEAR * search.evaluation.energy.total / max(1, search.evaluation.cycles)
 
 
 class Heuristic:

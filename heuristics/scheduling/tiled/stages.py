@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
 
@@ -19,7 +19,7 @@ from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, cycle_pri
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.regions import Region, whole
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
-from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
+from tilewright.heuristics.scheduling.tiled.smoothing import Effort, smoothed_and_cycles
 
 ORDERS = ("waves", "layers", "lists", "rules", "depth")
 BAND_ORDER = "bands"
@@ -29,6 +29,9 @@ MAPPINGS = ("matching", "nearest", "permutations", "zigzag")
 
 FAR = 2000
 """Steps before its use in which data may arrive, where a plan is smoothed for as long as that gains."""
+
+THOROUGH = Effort(rounds=3, tries=16, most=32, far=FAR)
+"""What each call that smooths for as long as that gains tries, see `smoothed`."""
 
 GAIN = Fraction(1999, 2000)
 """Smoothing continues while a call shortens the plan by more than this."""
@@ -92,7 +95,14 @@ class Stages:
         return self.placed(dag, step, engine, source, like)
 
     def placed(
-        self, dag: AtomicDag, step: Int32s, engine: Int32s, source: str, like: AtomicPlan | None = None
+        self,
+        dag: AtomicDag,
+        step: Int32s,
+        engine: Int32s,
+        source: str,
+        like: AtomicPlan | None = None,
+        *,
+        thorough: bool = False,
     ) -> Judged:
         """The plan of some rounds and engines, smoothed once, offered.
 
@@ -102,6 +112,7 @@ class Stages:
         step, engine : per atom
         source : what the trace calls the plan
         like : a smoothed plan of nearly the same atoms, whose transfers are a start
+        thorough : whether a call of `settled` follows in the steps that differ from those of ``like``
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
@@ -113,7 +124,8 @@ class Stages:
         if self.search.answer is None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
         before = None if like is None else (like.dag, like.plan)
-        moved = smoothed(dag, machine, plan, price=cycle_price(self.search), like=before, limits=limits)
+        effort = replace(THOROUGH if thorough else Effort(), price=cycle_price(self.search))
+        moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
     def of_sizes(
@@ -149,18 +161,11 @@ class Stages:
         while not self.search.done and (calls is None or seed - begun < calls):
             seed += 1
             key, answer = judged
-            plan = smoothed(
-                answer.dag,
-                self.search.problem.problem.machine,
-                answer.plan,
-                rounds=3,
-                tries=16,
-                most=32,
-                far=FAR,
-                seed=seed,
-                price=cycle_price(self.search),
-                limits=self.search.limits,
-            )
+            machine = self.search.problem.problem.machine
+            effort = replace(THOROUGH, price=cycle_price(self.search))
+            plan = smoothed_and_cycles(
+                answer.dag, machine, answer.plan, effort, seed, limits=self.search.limits
+            )[0]
             judged = min(judged, self.offered(answer.dag, plan, f"{self.name} smoothing"), key=itemgetter(0))
             if judged[0] > key * GAIN:
                 break

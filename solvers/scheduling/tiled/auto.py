@@ -9,6 +9,7 @@ more often.  All runs in one thread: two that build plans wait for each other's 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -67,7 +68,7 @@ class _Part:
         return 0.0 if left is None else self.seconds / max(left, 1e-3)
 
 
-ATOMS, LAYOUTS, FURTHER = _Part(0.2, 1.0, 0.25), _Part(0.4, 0.0, 0.8), _Part(0.1, 1.0, 0.5)
+ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
 LAYING = 4.0
@@ -82,11 +83,11 @@ INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""
 
 SEVERAL = 2
-"""Plans of layouts of which neighbourhoods are visited: what smoothing gains differs by more than they do."""
+"""Plans of layouts that are smoothed, and of which neighbourhoods are visited, beside what a climb finds."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
-    (GrownTrees, _Part(0.15, 1.2, 0.25)),
-    (Kapla, _Part(0.1, 1.0, 0.25)),
+    (GrownTrees, _Part(0.08, 1.2, 0.25)),
+    (Kapla, _Part(0.06, 1.0, 0.25)),
 )
 """Methods on trees, and the time that each may take."""
 
@@ -186,10 +187,17 @@ class _Portfolio:
         except LimitReachedError:
             self.go_on_with_atoms()
             raise
+        key = self.search.key
+        if not starts or key is None or self.search.done:
+            return
         for start in starts[:SEVERAL]:
-            key = self.search.key
-            if key is not None and start.judged[0] <= NEAR * key and not self.search.done:
+            if start.judged[0] <= NEAR * key:
                 self._add("layouts", start)
+        if starts[0].judged[0] <= HOPEFUL * key:
+            numbers = random.Random(self.search.limits.seed)
+            climbed = starts[0].climbed(stages, numbers, within)
+            if climbed.state != starts[0].state:
+                self._add("layouts", climbed)
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
@@ -219,7 +227,8 @@ class _Portfolio:
     def visit(self, most: int) -> None:
         """Visit at most so many neighbourhoods, and try starts that had to wait."""
         for site in sorted(self.sites, key=lambda site: site.near.best[0]):
-            if site is self._leading() or site.hopeful(self.search):
+            # what smoothing gains of layouts differs by more than their plans do
+            if site.kind == "layouts" or site is self._leading() or site.hopeful(self.search):
                 site.smooth(self.search)
         clock = self.search.limits.clock
         for _ in range(most if self.sites else 0):

@@ -2,7 +2,8 @@
 
 Three kinds of neighbourhoods take turns, with time in proportion to what they gained in a second:
 
-``sizes``     up to three layers that follow each other get other sizes of atoms together, or other layouts
+``sizes``     up to three layers that follow each other get other sizes of atoms together; or many stretches
+              of layers get other layouts
 ``places``    the tasks of some rounds in a row exchange their engines, the others stay: CP-SAT finds the
               least bytes times hops between tasks
 ``transfers`` the plan's transfers are smoothed on with another seed
@@ -25,7 +26,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
-from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, price_of
+from tilewright.heuristics.scheduling.tiled.layouts.method import SMOOTHING, LayoutStart
+from tilewright.heuristics.scheduling.tiled.layouts.stretches import Stretches
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -94,31 +96,33 @@ class _Remake(Protocol[State]):
     def state(self) -> State:
         """What the first plan was made from."""
 
-    def redrawn(
-        self, state: State, units: Sequence[int], price: float, numbers: random.Random
-    ) -> State | None:
-        """The same with some layers changed; ``None`` where none of them changes."""
-
-    def planned(self, stages: Stages, state: State, name: str, like: AtomicPlan) -> Judged | None:
-        """The plan of a state, smoothed from a similar one; ``None`` where an atom fits no buffer."""
+    def visit(self, stages: Stages, state: State, base: Judged, source: str) -> tuple[State, Judged] | None:
+        """The same with some layers changed, and its plan, smoothed from the one before; ``None`` where none
+        of them changes, or an atom fits no buffer.
+        """
 
 
 class _Sizes:
     """Sizes of atoms, in the order and places of a start."""
 
-    def __init__(self, start: Start, problem: TiledProblem, room: float) -> None:
-        self._start, self.state = start, start.sizes
+    def __init__(self, start: Start, problem: TiledProblem, room: float, numbers: random.Random) -> None:
+        self._start, self.state, self._problem = start, start.sizes, problem
         self._moves = start.moves(problem, room)
+        self._numbers = numbers
+        self._lost: tuple[AtomicPlan, list[float]] | None = None
 
-    def redrawn(
-        self, state: Sizes, units: Sequence[int], price: float, numbers: random.Random
-    ) -> Sizes | None:
-        """Other sizes of some layers."""
-        return self._moves.redrawn(state, units, numbers)
-
-    def planned(self, stages: Stages, state: Sizes, name: str, like: AtomicPlan) -> Judged | None:
-        """The plan of some sizes."""
-        return stages.of_sizes(state, self._start.order, self._start.mapping, name, like)
+    def visit(self, stages: Stages, state: Sizes, base: Judged, source: str) -> tuple[Sizes, Judged] | None:
+        """Other sizes of layers in a row, the first drawn by what it loses."""
+        if self._lost is None or self._lost[0] is not base[1]:
+            self._lost = base[1], losses(self._problem, base[1])
+        weights = self._lost[1]
+        first = self._numbers.choices(range(len(weights)), weights)[0]
+        units = range(first, min(len(weights), first + self._numbers.choice(TOGETHER)))
+        sizes = self._moves.redrawn(state, units, self._numbers)
+        if sizes is None:
+            return None
+        planned = stages.of_sizes(sizes, self._start.order, self._start.mapping, source, base[1])
+        return None if planned is None else (sizes, planned)
 
 
 class Neighbourhoods:
@@ -146,18 +150,17 @@ class Neighbourhoods:
         judged: Judged = start if isinstance(start, tuple) else start.judged
         self._stages = replace(stages, region=start.region) if isinstance(start, Start) else stages
         self._window, self._proof = window, proof
+        self._numbers = random.Random(stages.search.limits.seed)
         self._remake: _Remake[Any] | None = None
         if isinstance(start, Start):
-            self._remake = _Sizes(start, stages.search.problem.problem, room)
+            self._remake = _Sizes(start, stages.search.problem.problem, room, self._numbers)
         elif isinstance(start, LayoutStart):
-            self._remake = start
+            self._remake = Stretches(start.choice, start.state, self._numbers, SMOOTHING)
         self._state = None if self._remake is None else self._remake.state
         self.best = judged
-        self._numbers = random.Random(stages.search.limits.seed)
         kinds = [kind for kind in KINDS if kind != "sizes" or self._remake is not None]
         self.yields = {kind: Yield() for kind in kinds if kind != "transfers" or self._stages.level}
         self._count = 0
-        self._lost: tuple[AtomicPlan, list[float]] | None = None
 
     def settle(self, calls: int | None = None) -> None:
         """Smooth the plan for as long as that gains anything, with so many calls at most."""
@@ -179,21 +182,10 @@ class Neighbourhoods:
         self.yields[kind].note(gain, clock() - begun)
 
     def _other_sizes(self) -> tuple[Any, Judged] | None:
-        """Layers in a row, the first drawn by what it loses."""
+        """Other sizes or layouts of some layers."""
         if self._remake is None:
             return None
-        problem, answer = self._stages.search.problem.problem, self.best[1]
-        if self._lost is None or self._lost[0] is not answer:
-            self._lost = answer, losses(problem, answer)
-        weights = self._lost[1]
-        first = self._numbers.choices(range(len(weights)), weights)[0]
-        units = range(first, min(len(weights), first + self._numbers.choice(TOGETHER)))
-        price = price_of(self._stages.search)
-        state = self._remake.redrawn(self._state, units, price, self._numbers)
-        if state is None:
-            return None
-        planned = self._remake.planned(self._stages, state, f"{self._stages.name} sizes", answer)
-        return None if planned is None else (state, planned)
+        return self._remake.visit(self._stages, self._state, self.best, f"{self._stages.name} sizes")
 
     def _other_places(self) -> tuple[Any, Judged] | None:
         """Rounds in a row, the last drawn by what its step takes beyond its longest task."""

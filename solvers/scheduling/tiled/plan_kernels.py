@@ -17,10 +17,12 @@ from tilewright.formulation.scheduling.tiled import (
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import lists, partitions, placement, smoothing_kernel
-from tilewright.heuristics.scheduling.tiled.layouts import cuts_kernel, journeys, ways_kernel
+from tilewright.heuristics.scheduling.tiled.layouts import accounts, cuts_kernel, journeys, ways_kernel
+from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
@@ -55,6 +57,7 @@ def _search() -> None:
     engine, step = lists.layer_sequential(dag, machine)
     plan = complete(dag, machine, engine, step)
     smoothed(dag, machine, plan)
+    layer_accounts(problem, AtomicPlan(dag, plan))
     instance = RoundInstance(dag, machine)
     searched(Counts(instance, twins(instance)), 1, lambda: False, lambda _: None, labels=1)
     dag_bounds(dag, machine)
@@ -86,6 +89,7 @@ PLANS: Final = Kernels(
 ATOMS: Final = Kernels(
     (__name__, "ATOMS"),
     (
+        accounts._transfer_energy,
         ancestors._heads,
         cuts_kernel.best_cuts,
         journeys._priced,

@@ -264,7 +264,7 @@ def test_overlaps_of_shares_are_what_atoms_read(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(effort(12)))
 def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None:
-    """Chosen and redrawn layouts of random networks make plans that the evaluator accepts, each above the
+    """Chosen and rechosen layouts of random networks make plans that the evaluator accepts, each above the
     bound over all sizes, whose engines are those of their grids.
     """
     rng = random.Random(seed)
@@ -282,7 +282,9 @@ def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None
         for unit, layout in enumerate(layouts):
             begin, end = dag.base[unit : unit + 2]
             assert set(engine[begin:end].tolist()) <= set(layout.grid.engines(machine.width).ravel().tolist())
-        layouts = choice.redrawn(layouts, [rng.randrange(len(layouts))], 1e3, rng) or layouts
+        first = rng.randrange(len(layouts))
+        units = range(first, min(len(layouts), first + 3))
+        layouts = choice.rechosen(layouts, units, 1e3, rng, 3.0)
 
 
 @pytest.mark.parametrize("seed", range(effort(8)))

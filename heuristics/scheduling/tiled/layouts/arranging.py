@@ -9,8 +9,12 @@ import numpy as np
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.arrays import Int32s
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, tiling_of
+from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, Layouts, tiling_of
+from tilewright.heuristics.scheduling.tiled.refining import Judged
+from tilewright.heuristics.scheduling.tiled.stages import Stages
 
 
 def arranged(
@@ -47,3 +51,21 @@ def arranged(
             steps.append(now + turn.ravel())
             now += count
     return dag, np.concatenate(engines).astype(np.int32), np.concatenate(steps).astype(np.int32)
+
+
+def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None) -> Judged | None:
+    """The plan of layouts, smoothed once, thoroughly where another plan is its start, and offered; ``None``
+    where an atom fits no buffer.
+
+    Parameters
+    ----------
+    stages : what makes plans
+    layouts : of all layers
+    source : what the trace calls the plan
+    like : as of `Stages.placed`
+    """
+    try:
+        dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits)
+    except InputError:
+        return None
+    return stages.placed(dag, step, engine, source, like, thorough=like is not None)

@@ -59,6 +59,10 @@ class Layout:
         return tuple(map(_borders, sizes, self.grid.groups, self.units))
 
 
+Layouts = tuple[Layout, ...]
+"""Those of all layers."""
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Layouts of one layer and their estimates, one entry per layout.

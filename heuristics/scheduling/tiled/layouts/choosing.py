@@ -25,6 +25,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
     CUTS,
     Candidates,
     Layout,
+    Layouts,
     candidates,
     reads_outside,
 )
@@ -52,8 +53,6 @@ FLOWING = 0.6
 PLANNED = 2.0
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
 a kind of layers (1.7 to 2.6 on four networks)."""
-
-Layouts = tuple[Layout, ...]
 
 
 class LayoutChoice:
@@ -169,41 +168,48 @@ class LayoutChoice:
         picks, _ = least_choice(own, pairs)
         return tuple(of.layouts[pick] for of, pick in zip(self._of, picks, strict=True))
 
-    def redrawn(
-        self, layouts: Layouts, units: Sequence[int], price: float, numbers: random.Random
-    ) -> Layouts | None:
-        """Other layouts, or other cuts, of some layers and perhaps of all layers like them; well-liked ones
-        more often.  ``None`` where none of them changes.
+    def rechosen(
+        self,
+        layouts: Layouts,
+        units: Sequence[int],
+        price: float,
+        numbers: random.Random,
+        spread: float = 0.0,
+    ) -> Layouts:
+        """The layouts of least estimate of some layers, while all others stay.
 
         Parameters
         ----------
         layouts : of all layers
-        units : the layers that change
+        units : the layers that are chosen anew
         price : pJ that a cycle is worth
         numbers : what is drawn comes from these
+        spread : part of itself by which an estimate is raised at most, drawn for each
         """
-        changed = list(layouts)
-        alike = numbers.random() < 0.5
-        cut = numbers.random() < 0.4
-        for unit in units:
-            layout = _recut(changed[unit], numbers) if cut else self._other(changed, unit, price, numbers)
-            for i in range(len(layouts)):
-                if i == unit or (alike and self._of[i] is self._of[unit] and layouts[i] == layouts[unit]):
-                    changed[i] = layout
-        return tuple(changed) if tuple(changed) != layouts else None
+        draw = np.random.default_rng(numbers.randrange(1 << 30))
 
-    def _other(self, layouts: Sequence[Layout], unit: int, price: float, numbers: random.Random) -> Layout:
-        """Another layout of a layer, by its estimate beside those of its neighbours."""
-        costs = self._own(unit, price)
-        for pair in self._near[unit]:
-            table = self._energy[pair] + price * self._cycles[pair]
-            other = pair[0] if pair[1] == unit else pair[1]
-            pick = self._pick(other, layouts[other])
-            if pick is not None:
-                costs = costs + (table[pick] if pair[1] == unit else table[:, pick])
-        ranked = [self._of[unit].layouts[i] for i in np.argsort(costs, kind="stable")]
-        others = [layout for layout in ranked if layout != layouts[unit]]
-        return others[int(len(others) * numbers.random() ** 3)] if others else layouts[unit]
+        def raised(costs: Floats) -> Floats:
+            return costs * (1.0 + spread * draw.random(costs.shape))
+
+        at = {unit: i for i, unit in enumerate(units)}
+        own = [raised(self._own(unit, price)) for unit in units]
+        pairs: dict[tuple[int, int], Floats] = {}
+        for pair in {pair: None for unit in units for pair in self._near[unit]}:
+            table = raised(self._energy[pair] + price * self._cycles[pair])
+            first, second = pair
+            if first in at and second in at:
+                pairs[at[first], at[second]] = table
+                continue
+            pick = self._pick(second if first in at else first, layouts[second if first in at else first])
+            if pick is not None and first in at:
+                own[at[first]] = own[at[first]] + table[:, pick]
+            elif pick is not None:
+                own[at[second]] = own[at[second]] + table[pick]
+        picks, _ = least_choice(own, pairs)
+        changed = list(layouts)
+        for unit, pick in zip(units, picks, strict=True):
+            changed[unit] = self._of[unit].layouts[pick]
+        return tuple(changed)
 
     def _pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same shares."""
@@ -248,7 +254,7 @@ def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:
     return waits
 
 
-def _recut(layout: Layout, numbers: random.Random) -> Layout:
+def recut(layout: Layout, numbers: random.Random) -> Layout:
     """The same grid with more or fewer parts along one axis."""
     axis = numbers.randrange(4)
     at = CUTS[axis].index(layout.cuts[axis]) + numbers.choice((-1, 1))

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
-from tilewright.foundation.errors import InputError
+from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
-from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
-from tilewright.heuristics.scheduling.tiled.layouts.choosing import SHARE, LayoutChoice, Layouts
-from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, cycle_price
-from tilewright.heuristics.scheduling.tiled.refining import Judged, losses
+from tilewright.heuristics.scheduling.tiled.layouts.arranging import planned
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layouts
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import SHARE, LayoutChoice
+from tilewright.heuristics.scheduling.tiled.layouts.stretches import Stretches
+from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, price_of
+from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
 TRIED = (1.0, 2.0, 1.4, 2.8, 0.7)
 """Multiples of the price of a cycle for which layouts are chosen."""
 
-DEAR = 5.0
-"""What a cycle is worth, as a multiple of the mean energy of one, where energy does not count: copies and
-hops still do, for they fill links in ways that the estimated cycles leave out."""
-
-
-PATIENCE = 24
+PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
+
+MOVES = 4000
+"""Moves of a climb at most."""
+
+CLIMB = 0.5
+"""Part of the time left in which plans are smoothed once, before the best one is smoothed for long."""
+
+SMOOTHING = 1
+"""Calls that smooth a plan of other layouts further, before it is compared with one that was for long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,48 +49,24 @@ class LayoutStart:
     state: Layouts
     choice: LayoutChoice
 
-    def redrawn(
-        self, state: Layouts, units: Sequence[int], price: float, numbers: random.Random
-    ) -> Layouts | None:
-        """Other layouts of some layers; ``None`` where none of them changes.
+    def climbed(
+        self, stages: Stages, numbers: random.Random, within: Limits, most: int = MOVES
+    ) -> LayoutStart:
+        """A better start, see `Stretches.climb`.
 
-        Parameters
-        ----------
-        state : the layouts of all layers
-        units : the layers that change
-        price : pJ that a cycle is worth
-        numbers : what is drawn comes from these
-        """
-        return self.choice.redrawn(state, units, price, numbers)
-
-    def planned(self, stages: Stages, state: Layouts, name: str, like: AtomicPlan) -> Judged | None:
-        """The plan of some layouts; ``None`` where an atom fits no buffer.
+        Plans that are smoothed once are compared with each other alone: one that was smoothed for long beats
+        most of those near it that were not, whatever their layouts are worth.
 
         Parameters
         ----------
         stages : what makes plans
-        state : layouts of all layers
-        name : what the trace calls the plan
-        like : as of `Stages.placed`
+        numbers : what is drawn comes from these
+        within : limits after which no plan is tried
+        most : plans that are tried at most
         """
-        return planned(stages, state, name, like)
-
-
-def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None) -> Judged | None:
-    """The plan of layouts, smoothed once, offered; ``None`` where an atom fits no buffer.
-
-    Parameters
-    ----------
-    stages : what makes plans
-    layouts : of all layers
-    source : what the trace calls the plan
-    like : as of `Stages.placed`
-    """
-    try:
-        dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits)
-    except InputError:
-        return None
-    return stages.placed(dag, step, engine, source, like)
+        stretches = Stretches(self.choice, self.state, numbers)
+        state, judged = stretches.climb(stages, self.judged, f"{stages.name} climbing", within, most)
+        return LayoutStart(judged, state, self.choice)
 
 
 def started(
@@ -139,20 +118,12 @@ def started(
     return sorted(starts, key=lambda start: start.judged[0])
 
 
-def price_of(search: TiledSearch) -> float:
-    """pJ that a cycle is worth in the best plan; a few mean energies of one where energy does not count."""
-    price = cycle_price(search)
-    if price < inf or search.evaluation is None:
-        return price
-    return DEAR * search.evaluation.energy.total / max(1, search.evaluation.cycles)
-
-
 @dataclass(frozen=True)
 class LayoutPlans(PlanHeuristic):
     """Layouts of all layers chosen together, then those moved that lose most."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
-    moves: int = option(4000, "moves of the climb at most", low=0, high=10**7)
+    moves: int = option(MOVES, "moves of each climb at most", low=0, high=10**7)
 
     name = "layouts"
     stochastic = True
@@ -163,23 +134,18 @@ class LayoutPlans(PlanHeuristic):
         starts = started(search, stages, self.room)
         if not starts:
             return
-        start = starts[0]
-        problem = search.problem.problem
-        numbers = random.Random(search.limits.seed)
+        limits = search.limits
+        numbers = random.Random(limits.seed)
+        start = starts[0].climbed(stages, numbers, limits.share(CLIMB), self.moves)
+        stretches = Stretches(start.choice, start.state, numbers, SMOOTHING)
         state, base = start.state, stages.settled(start.judged)
-        weights, failed = losses(problem, base[1]), 0
+        failed = 0
         for _ in range(self.moves):
             if search.done:
                 break
-            unit = numbers.choices(range(len(weights)), weights)[0]
-            moved = start.redrawn(state, [unit], price_of(search), numbers)
-            if moved is None:
-                continue
-            judged = start.planned(stages, moved, f"{self.name} climbing", base[1])
+            moved = stretches.visit(stages, state, base, f"{self.name} moves")
             failed += 1
-            if judged is not None and judged[0] <= base[0]:
-                failed = failed if judged[0] == base[0] else 0
-                state, base = moved, judged
-                weights = losses(problem, base[1])
+            if moved is not None:
+                failed, (state, base) = 0, moved
             elif failed >= PATIENCE:
                 failed, base = 0, stages.settled(base, seed=numbers.randrange(1 << 30))

@@ -1,0 +1,206 @@
+"""Stretches: runs of layers that are given other layouts together, many of them in one plan.
+
+Layers of a plan of layouts run in turn, so that what a change costs or spares lies in the steps and the
+transfers of its own layers and of those beside them.  One plan therefore tries a dozen changes far from each
+other: every stretch is judged by what its layers, and some beside them, take in the new plan and in the old
+one.  Those that gained are kept.  The evaluator judges all plans.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.foundation.arrays import Floats
+from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
+from tilewright.heuristics.scheduling.tiled.layouts.arranging import planned
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layouts
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice, recut
+from tilewright.heuristics.scheduling.tiled.planning import price_of
+from tilewright.heuristics.scheduling.tiled.refining import Judged
+from tilewright.heuristics.scheduling.tiled.stages import Stages
+
+LENGTHS = (1, 1, 2, 3, 4, 6, 8)
+"""Layers of a stretch, drawn from these."""
+
+APART = (2, 4)
+"""Layers between two stretches, at least and at most."""
+
+BESIDE = 3
+"""Layers before and after a stretch that it is judged by as well, at most."""
+
+MARGIN = 2e-4
+"""Part of the objective by which a stretch must gain: transfers beside it are smoothed anew, by chance."""
+
+TRIALS = 6
+"""Plans of a climb between those of all that gained, at first."""
+
+PATIENCE = 6
+"""Such plans in turn that are no better, after which a climb ends."""
+
+CUTS = 0.3
+"""Part of the stretches of which one layer is cut into other atoms, and keeps its grid."""
+
+SPREAD = 0.3
+"""Part of itself by which an estimate is raised at most: estimates miss some waits."""
+
+DEARER = (-1.0, 2.0)
+"""Powers of two between which lies how many times as dear a cycle is to a stretch as to the plan."""
+
+
+@dataclass(eq=False)
+class Stretches:
+    """Changes of a plan's layouts.
+
+    Parameters
+    ----------
+    choice : of all layers
+    state : the layouts of the first plan
+    numbers : what is drawn comes from these
+    """
+
+    choice: LayoutChoice
+    state: Layouts
+    numbers: random.Random
+    calls: int = 0
+    _known: list[tuple[AtomicPlan, Floats]] = field(default_factory=list)
+
+    def climb(
+        self, stages: Stages, base: Judged, source: str, within: Limits, most: int
+    ) -> tuple[Layouts, Judged]:
+        """Layouts that are better, each plan smoothed once, until `PATIENCE` plans of all that gained in turn
+        are no better, or a limit strikes.
+
+        What gained is kept without a plan of its own: its accounts are those of the plan that it was tried
+        in, so that luck adds up.  After some trials all that was kept is planned; where that is no better
+        it is given up, and the next one follows after half as many.
+
+        Parameters
+        ----------
+        stages : what makes plans
+        base : the plan of the first layouts, smoothed once
+        source : what the trace calls the plans
+        within : limits after which no trial begins
+        most : trials at most
+        """
+        best, state, like = (self.state, base), self.state, base
+        accounts, failed, count, trials = self._account(stages, base), 0, TRIALS, 0
+        while failed < PATIENCE and trials < most and not (within.expired or stages.search.done):
+            for _ in range(count):
+                trials += 1
+                if within.expired or stages.search.done:
+                    break
+                changes, moved = self._changes(state, price_of(stages.search))
+                tried = planned(stages, moved, source, like[1]) if changes else None
+                if tried is None:
+                    continue
+                like, told = tried, self._account(stages, tried)
+                more = _more(stages, accounts, told)
+                kept, refused = list(state), np.zeros(len(state), dtype=np.bool_)
+                for units, part in zip(changes, _parts(changes, len(state)), strict=True):
+                    if more[part].sum() < -MARGIN:
+                        kept[units.start : units.stop] = moved[units.start : units.stop]
+                    else:
+                        refused[part] = True
+                accounts, state = np.where(refused, accounts, told), tuple(kept)
+            if state == best[0]:
+                failed += 1
+                continue
+            judged = planned(stages, state, source, like[1])
+            if judged is not None and judged[0] < best[1][0]:
+                best, failed = (state, judged), 0
+            else:
+                state, failed, count = best[0], failed + 1, max(1, count // 2)
+            like = best[1]
+            accounts = self._account(stages, like)
+        return best
+
+    def visit(
+        self, stages: Stages, state: Layouts, base: Judged, source: str
+    ) -> tuple[Layouts, Judged] | None:
+        """Layouts that differ in some stretches, and their plan; ``None`` where no change gains.
+
+        Parameters
+        ----------
+        stages : what makes plans
+        state, base : the layouts of all layers, and their plan
+        source : what the trace calls the plans
+        """
+        changes, moved = self._changes(state, price_of(stages.search))
+        tried = self._planned(stages, moved, source, base) if changes else None
+        if tried is None:
+            return None
+        more = _more(stages, self._account(stages, base), self._account(stages, tried))
+        gained = [
+            units
+            for units, part in zip(changes, _parts(changes, len(state)), strict=True)
+            if more[part].sum() < -MARGIN
+        ]
+        best = (moved, tried) if tried[0] < base[0] else None
+        if 0 < len(gained) < len(changes):
+            chosen = {unit for units in gained for unit in units}
+            state = tuple(
+                new if unit in chosen else old
+                for unit, (old, new) in enumerate(zip(state, moved, strict=True))
+            )
+            fewer = self._planned(stages, state, source, base)
+            if fewer is not None and fewer[0] < min(base[0], tried[0]):
+                best = state, fewer
+        return best
+
+    def _planned(self, stages: Stages, state: Layouts, source: str, base: Judged) -> Judged | None:
+        """The plan of some layouts, smoothed as far as the one that it is compared with."""
+        judged = planned(stages, state, source, base[1])
+        return judged if judged is None or not self.calls else stages.settled(judged, calls=self.calls)
+
+    def _changes(self, state: Layouts, price: float) -> tuple[list[range], Layouts]:
+        """Stretches that have other layouts, and the layouts of all layers."""
+        numbers, changes, moved = self.numbers, list[range](), state
+        first = numbers.randrange(min(len(state), APART[1] + 2))
+        while first < len(state):
+            units = range(first, min(len(state), first + numbers.choice(LENGTHS)))
+            first = units[-1] + 1 + numbers.randint(*APART)
+            if numbers.random() < CUTS:
+                unit = numbers.choice(units)
+                other = (*moved[:unit], recut(moved[unit], numbers), *moved[unit + 1 :])
+            else:
+                dearer = price * 2.0 ** numbers.uniform(*DEARER)
+                other = self.choice.rechosen(moved, units, dearer, numbers, SPREAD)
+            if other != moved:
+                changes.append(units)
+                moved = other
+        return changes, moved
+
+    def _account(self, stages: Stages, judged: Judged) -> Floats:
+        """As of `layer_accounts`; of the last two plans it is known."""
+        for answer, accounts in self._known:
+            if answer is judged[1]:
+                return accounts
+        accounts = layer_accounts(stages.search.problem.problem, judged[1])
+        self._known = [*self._known[-1:], (judged[1], accounts)]
+        return accounts
+
+
+def _parts(changes: Sequence[range], layers: int) -> list[slice]:
+    """The layers by whose accounts each change is judged: its own, and up to `BESIDE` on either side of it,
+    of those before the next change half.
+    """
+    middles = [(a.stop + b.start + 1) // 2 for a, b in pairwise(changes)]
+    return [
+        slice(max(low, units.start - BESIDE), min(high, units.stop + BESIDE))
+        for units, low, high in zip(changes, [0, *middles], [*middles, layers], strict=True)
+    ]
+
+
+def _more(stages: Stages, before: Floats, after: Floats) -> Floats:
+    """What every layer takes more of the objective than before, as a part of the whole."""
+    objective = stages.search.problem.problem.objective
+    energy, cycles = (after - before) / before.sum(axis=1, keepdims=True)
+    more: Floats = float(objective.energy_power) * energy + float(objective.delay_power) * cycles
+    return more
