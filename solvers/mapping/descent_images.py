@@ -35,6 +35,13 @@ def without_turned(decisions: Decisions, stack: Stack, level: int, count: int) -
 
     Of all that has no dimension on both axes, that is what the first group that is spread at all has on the
     inner one.
+
+    Parameters
+    ----------
+    decisions : of the search
+    stack : holds the nodes; those that stay move to the front of the level
+    level : of the nodes
+    count : how many nodes there are
     """
     stage, groups = stack.state[STAGE], stack.cells.shape[0]
     cells, known = stack.level_cells[level], stack.level_bounds[level]

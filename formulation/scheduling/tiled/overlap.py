@@ -317,7 +317,13 @@ def positions_read(operator: Operator, operand: OperandAxes, size: int, ranges: 
 
 
 def range_read(operator: Operator, operand: OperandAxes, size: int, ranges: dict[str, Range]) -> Range | None:
-    """As `positions_read`, from the first up to the last; ``None`` where that may leave gaps."""
+    """As `positions_read`, from the first up to the one past the last; ``None`` where that may leave gaps.
+
+    Parameters
+    ----------
+    size : positions of the producer along the coordinate
+    ranges : of the consumer's loops, from the first iteration to the one past the last
+    """
     if not operand.axes:
         begin = -min(operand.first, 0)
         return begin, begin + operand.inner

@@ -125,7 +125,10 @@ def test_a_table_shows_value_and_both_bounds(call: Caller) -> None:
         (("--system", "atomic-2x2", "--method", "atomik"), "did you mean 'atomic'"),
         (("--system", "hda-edge-maelstrom", "--batch", "2"), "N: 1 contradicts the batch 2"),
         (("--system", "hda-edge-maelstrom", "--warm-start", "p.json"), "--warm-start: is for tiled machines"),
-        (("--system", "atomic-2x2[link=-4]"), "link: expected a number above 0, got '-4'"),
+        (
+            ("--system", "atomic-2x2[link=-4]"),
+            "link: expected a number above 0 and at most 1,000,000,000,000,000, got '-4'",
+        ),
         (("--system", "atomic-2x2[link]"), "cannot read 'link', expected parameter=value"),
         (("--system", "nowhere.yaml"), "nowhere.yaml: cannot be read"),
         (("--system", "no-dram.yaml"), "no-dram.yaml:1: dram: missing, expected {bandwidth, energy, ports}"),
