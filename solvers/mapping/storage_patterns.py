@@ -44,7 +44,7 @@ FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond 
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
-_LARGE, _MANY = 300_000, 400_000  # rows from which on patterns come last, and are bounded alone
+_LARGE, _MANY = 300_000, 800_000  # rows from which on patterns come last, and are bounded alone
 
 
 def has_patterns(problem: LayerProblem) -> bool:
