@@ -71,9 +71,6 @@ class _Part:
 ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
-SPARING = _Part(0.2, 1.0, 0.25)
-"""The time for plans of atoms where energy alone counts: few engines in turn take least, which atoms find."""
-
 LAYING = 4.0
 """Times as long as to the first plan of atoms it takes to the first one of layouts (2.9 to more than 5 on a
 busy machine)."""
@@ -175,8 +172,7 @@ class _Portfolio:
         left = self.search.limits.remaining
         scarce = left is not None and SCARCE[0] * left < self.laying <= SCARCE[1] * left
         if not scarce:
-            sparing = self.search.problem.problem.objective.delay_power == 0
-            start = self.starts.best((SPARING if sparing else ATOMS).of(self.search))
+            start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
             self._add("atoms", start)
 
