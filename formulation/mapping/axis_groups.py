@@ -186,14 +186,9 @@ def perfect_rows(boundaries: Sequence[MappingABC[str, Expr]], group: AxisGroup) 
     ----------
     boundaries : tile sizes between the blocks of the nest, outermost first
     """
-    columns = dict(zip(group.variables, group.rows.T, strict=True))
-
-    def sizes(expr: Expr) -> Int64s:
-        return columns[expr] if isinstance(expr, Variable) else np.int64(expr.value)  # type: ignore
-
     perfect = np.ones(len(group), dtype=np.bool_)
     for outer, inner in pairwise(boundaries):
         for dim in group.dims:
             if inner[dim] is not outer[dim]:
-                perfect &= sizes(outer[dim]) % sizes(inner[dim]) == 0
+                perfect &= group.sizes(outer[dim]) % group.sizes(inner[dim]) == 0
     return np.flatnonzero(perfect)

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.workloads.mapping.operator import Operator
@@ -54,6 +54,13 @@ class AxisGroup:
     def having(self, rows: Int64s) -> AxisGroup:
         """The same dimensions with other choices."""
         return AxisGroup(self.name, self.dims, self.variables, lambda: rows, len(rows))
+
+    def sizes(self, tile: Expr) -> Int64s:
+        """A tile size, decided or fixed, in every row, shape (choices,)."""
+        if isinstance(tile, Variable):
+            return self.rows[:, self.variables.index(tile)]
+        assert isinstance(tile, Constant)
+        return np.broadcast_to(np.int64(tile.value), (len(self),))
 
     @property
     def size_at_most(self) -> int:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.mapping.arrangements import EVEN
@@ -21,7 +20,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.rules import MetricCap
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int64s, among
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
 
@@ -89,15 +88,8 @@ def _tiles_around(
     nest: Nest, group: AxisGroup, pair: tuple[int, int]
 ) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
     """Of every dimension the tiles outside, between and inside two axes, each shape (rows,)."""
-    columns: dict[Expr, Int64s] = dict(zip(group.variables, group.rows.T, strict=True))
-
-    def values(expr: Expr) -> Int64s:
-        if isinstance(expr, Constant):
-            return np.full(len(group), expr.value, dtype=np.int64)
-        return columns[expr]
-
     for dim in group.dims:
-        before, between, after = (values(nest.boundaries[edge][dim]) for edge in (*pair, pair[1] + 1))
+        before, between, after = (group.sizes(nest.boundaries[edge][dim]) for edge in (*pair, pair[1] + 1))
         yield before, between, after
 
 
@@ -115,12 +107,7 @@ def _has_images(nest: Nest, group: AxisGroup, pair: tuple[int, int]) -> bool:
             images[:, group.variables.index(tile)] = before + after - between
         elif (before + after - between != between).any():
             return False
-    return bool(np.isin(as_items(images), as_items(rows)).all())
-
-
-def as_items(rows: Int64s) -> NDArray[np.void]:
-    """Every row of an array as one item, shape (rows,)."""
-    return np.ascontiguousarray(rows).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    return bool(among(images, rows).all())
 
 
 def _counts_places_alike(problem: LayerProblem) -> bool:

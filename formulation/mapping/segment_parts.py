@@ -16,7 +16,7 @@ from itertools import product as cartesian
 
 import numpy as np
 
-from tilewright.formulation.expression import Constant, Expr, Variable, maximum, tighten, total
+from tilewright.formulation.expression import Expr, maximum, tighten, total
 from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
@@ -34,7 +34,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.foundation.arrays import Bools, Indices, Int64s
+from tilewright.foundation.arrays import Indices, Int64s, among
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -225,7 +225,7 @@ def knowing(part: LayerProblem, inside: int) -> LayerProblem:
 
 def tiles_at(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> Int64s:
     """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
-    columns = [_values(tile, group) for tile in _boundary_tiles(space, edges, group)]
+    columns = [group.sizes(tile) for tile in _boundary_tiles(space, edges, group)]
     return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
 
 
@@ -256,22 +256,9 @@ def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: 
     kept = np.arange(len(group))
     # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
     for tile, sizes in zip(_boundary_tiles(space, edges, group), wanted.T, strict=True):
-        kept = kept[np.isin(_values(tile, group)[kept], sizes)]
+        kept = kept[np.isin(group.sizes(tile)[kept], sizes)]
     left = group.having(group.rows[kept])
     return kept[among(tiles_at(space, edges, left), wanted)]
-
-
-def among(rows: Int64s, wanted: Int64s) -> Bools:
-    """Which rows are among others."""
-    both = np.concatenate([wanted, rows])
-    codes, most = np.zeros(len(both), dtype=np.int64), 1
-    for column in both.T:
-        size = int(column.max(initial=0)) + 1
-        if most * size >= 1 << 62:  # number what there is
-            _, codes = np.unique(codes, return_inverse=True)
-            most = len(both)
-        codes, most = codes * size + column, most * size
-    return np.isin(codes[len(wanted) :], codes[: len(wanted)])
 
 
 def _part(
@@ -345,10 +332,3 @@ def _busy(part: LayerProblem) -> list[Expr]:
 def _boundary_tiles(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> list[Expr]:
     """Tiles of a group's dimensions at some boundaries."""
     return [space.nest.boundaries[edge][dim] for dim in group.dims for edge in edges]
-
-
-def _values(tile: Expr, group: AxisGroup) -> Int64s:
-    if isinstance(tile, Variable):
-        return group.rows[:, group.variables.index(tile)]
-    assert isinstance(tile, Constant)
-    return np.broadcast_to(np.int64(tile.value), (len(group),))

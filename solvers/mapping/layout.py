@@ -19,10 +19,10 @@ from tilewright.formulation.effort import Tally
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
-from tilewright.formulation.mapping.exchange import as_items, exchangeable_axes, exchangeable_groups, sides
+from tilewright.formulation.mapping.exchange import exchangeable_axes, exchangeable_groups, sides
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import wanted_rows
-from tilewright.foundation.arrays import Indices
+from tilewright.foundation.arrays import Indices, among
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
 from tilewright.solvers.mapping.bound_program import BoundProgram
@@ -269,10 +269,8 @@ class LegalTables:
         kept = [np.arange(len(table)) for table in self.tables.tables]
         pairs = [*pairs]
         for first, second in (*pairs, *reversed(pairs)):
-            own, other = (
-                as_items(self.tables.tables[place].group.rows[kept[place]]) for place in (first, second)
-            )
-            kept[first], kept[second] = (kept[first][np.isin(own, other)], kept[second][np.isin(other, own)])
+            own, other = (self.tables.tables[place].group.rows[kept[place]] for place in (first, second))
+            kept[first], kept[second] = kept[first][among(own, other)], kept[second][among(other, own)]
         return self.restricted(kept)
 
 

@@ -24,3 +24,16 @@ def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     first = np.ones(len(ascending), dtype=np.bool_)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return ascending[first]
+
+
+def among(rows: Int64s, wanted: Int64s) -> Bools:
+    """Which rows are among others."""
+    both = np.concatenate([wanted, rows])
+    codes, most = np.zeros(len(both), dtype=np.int64), 1
+    for column in both.T:
+        size = int(column.max(initial=0)) + 1
+        if most * size >= 1 << 62:  # number what there is
+            _, codes = np.unique(codes, return_inverse=True)
+            most = len(both)
+        codes, most = codes * size + column, most * size
+    return np.isin(codes[len(wanted) :], codes[: len(wanted)])
