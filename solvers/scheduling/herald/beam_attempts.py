@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
@@ -10,6 +11,13 @@ from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 _STALE, _STALE_PART = 40, 0.4  # searches without gain after which an attempt ends, also as a part of its own
 _LEFT = 3.0  # times what the attempt has lasted must be left for another one, which ends by then
 _WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
+
+
+class _Valued(NamedTuple):
+    """A schedule and the logarithm of its value."""
+
+    value: float
+    schedule: Schedule
 
 
 class Attempts:
@@ -34,27 +42,28 @@ class Attempts:
     def _start(self, begun: float, until: float, adopts: bool) -> None:
         self._until = until
         self._adopts = adopts  # whether it goes on with what others find
-        self._best = self._latest = math.inf
-        self._schedules: dict[float, Schedule] = {}  # by the logarithms of their values
+        self._best: _Valued | None = None  # of the attempt's own
+        self._latest: _Valued | None = None
         self._searches = self._gained = 0
         self._begun, self.spent = begun, 0.0
 
     @property
     def anew(self) -> bool:
-        return not self._adopts and not self._schedules
+        return not self._adopts and self._best is None
 
     def base(self, search: ScheduleSearch) -> Schedule:
         """The schedule that is cut next: the latest if it is nearly as good as the attempt's best one."""
         assert search.answer is not None
         assert search.key is not None
         key = math.log(search.key)
-        if self._adopts and key < self._best:
-            self._best, self._schedules[key] = key, search.answer
-        if not self._schedules:
+        if self._adopts and (self._best is None or key < self._best.value):
+            self._best = _Valued(key, search.answer)
+        if self._best is None:
             return search.answer
-        gap = self._best - math.log(search.bound) if search.bound else 0.0
-        near = self._latest <= self._best + _WORSE * gap
-        return self._schedules[self._latest if near else self._best]
+        gap = self._best.value - math.log(search.bound) if search.bound else 0.0
+        if self._latest is not None and self._latest.value <= self._best.value + _WORSE * gap:
+            return self._latest.schedule
+        return self._best.schedule
 
     def searched(self, search: ScheduleSearch, left: float) -> None:
         """A search has ended; after many that gained nothing, another attempt begins.
@@ -75,8 +84,6 @@ class Attempts:
 
     def note(self, value: float, schedule: Schedule) -> None:
         """A schedule that was found, by the logarithm of its value."""
-        if value < self._best:
-            self._best, self._gained = value, self._searches + 1
-        self._latest = value
-        self._schedules[value] = schedule
-        self._schedules = {key: self._schedules[key] for key in (self._best, self._latest)}
+        self._latest = _Valued(value, schedule)
+        if self._best is None or value < self._best.value:
+            self._best, self._gained = self._latest, self._searches + 1

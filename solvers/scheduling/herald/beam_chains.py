@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 
 import numpy as np
+from networkx.utils import UnionFind
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.foundation.arrays import Int64s
@@ -31,21 +32,15 @@ class Chaining:
     """
 
     def __init__(self, problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> None:
-        above = list(range(len(options)))
-
-        def root_of(task: int) -> int:
-            while above[task] != task:
-                above[task] = above[above[task]]
-                task = above[task]
-            return task
-
-        runs = [tuple(tasks) for tasks in problem.instances.values()]
-        for first, second in (*problem.edges, *((run[0], task) for run in runs for task in run)):
-            above[root_of(second)] = root_of(first)
+        joined = UnionFind(range(len(options)))
+        for first, second in problem.edges:
+            joined.union(first, second)
+        for run in problem.instances.values():
+            joined.union(*run)
         numbers: dict[int, int] = {}
         self.chain = [0] * len(options)
         for task in problem.order:
-            self.chain[task] = numbers.setdefault(root_of(task), len(numbers))
+            self.chain[task] = numbers.setdefault(joined[task], len(numbers))
         self.count = len(numbers)
         kinds: dict[tuple[Option, ...], int] = {}
         self._kind = [kinds.setdefault(own, len(kinds)) for own in options]
