@@ -340,18 +340,23 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     constant = 1
     opened: list[Expr] = []
     for factor in factors:
-        if isinstance(factor, Constant):
-            constant *= factor.value
-        elif isinstance(factor, int):
-            constant *= factor
-        elif isinstance(factor, Product) and factor.core is not None:
-            number, *rest = factor.factors  # none of which is a product to be opened
-            constant *= cast(Constant, number).value
-            opened += rest
-        elif isinstance(factor, Product) and factor.group is None:
-            opened += factor.factors
-        else:
+        kind = type(factor)
+        if kind is Constant:
+            constant *= cast(Constant, factor).value
+        elif kind is Product:
+            parts = cast(Product, factor)
+            if parts.core is not None:
+                number, *rest = parts.factors  # none of which is a product to be opened
+                constant *= cast(Constant, number).value
+                opened += rest
+            elif parts.group is None:
+                opened += parts.factors
+            else:
+                opened.append(parts)
+        elif isinstance(factor, Expr):
             opened.append(factor)
+        else:
+            constant *= factor
     if not opened or not constant:
         return as_expr(constant)
     # Factors of one axis group form one factor: readers tabulate it, and its trip counts and tiles telescope

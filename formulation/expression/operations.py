@@ -95,8 +95,9 @@ def where(condition: Expr | int, then: Expr | int, otherwise: Expr | int) -> Exp
 def choose(selector: Variable | int, options: Sequence[Expr | int]) -> Expr:
     """The option at the selector's value."""
     # A choice that is none: spaces state it alike.
-    if isinstance(selector, int):
+    if type(selector) is int:
         return as_expr(options[selector])
+    assert isinstance(selector, Variable)
     parts = tuple(map(as_expr, options))
     # A choice that makes no difference here, as loop orders make none to many tensors, needs no node.
     if parts.count(parts[0]) == len(parts):  # expressions are equal where they are one

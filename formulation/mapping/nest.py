@@ -170,22 +170,21 @@ class Nest(Tiling):
         """Elements of all tiles that the moving loops and the instances that count make."""
 
         met: set[str] = set()
+        own, diagonal = spread.blocks(True), tensor.diagonal
 
         def counted(dim: str) -> list[int]:
             """Blocks whose cuts count; a loop on two axes (a diagonal) moves the tile once."""
-            return [] if dim in met else sorted(moving[dim] | spread.blocks(dim in tensor.dims))
+            return [] if dim in met else sorted(moving[dim] | own)
 
         sides = sorted(block for block in spread.shared if block < boundary)
         factors: list[Expr] = []
         for axis in tensor.axes:
             dims = {term.dim for term in axis.terms}
-            elsewhere = {term.dim for other in tensor.axes if other is not axis for term in other.terms}
-            sliding = slide if slide is not None and slide[0] in dims - elsewhere else None
-            alike = [] if dims & elsewhere else sides
+            sliding = slide if slide is not None and slide[0] in dims - diagonal else None
+            alike = [] if dims & diagonal else sides
             factors.append(self.window(axis, boundary, counted, alike, sliding))
-            met |= dims
-        others = [dim for dim in self.operator.bounds if dim not in tensor.dims]
-        return product([*factors, *(self.pieces(dim, boundary, counted(dim)) for dim in others)])
+            met |= dims & diagonal
+        return product([*factors, *self._other_pieces(tensor, boundary, spread, moving)])
 
     def tile_rows(
         self, tensor: Tensor, boundary: int, spread: Spread, row: int | None, *, every: bool = False

@@ -155,7 +155,11 @@ def _look_at_perfect_factors(search: LayerSearch) -> None:
     inner = PartSearch(search, problem, search.limits, PERFECT)
     # The rows are some of the problem's own, so its statement holds of them.
     part = replace(problem, space=replace(space, groups=groups), alike=None)
+    goal = Minimum(inner, PERFECT)
     with suppress(LimitReachedError):
-        tree = Tree(inner, Minimum(inner, PERFECT), part)
+        # Layers of a network that are as long in some dimension have these rows in common as well.
+        legal = LegalTables(part, search.limits, tables_beside(problem))
+        layout = laid_out(part, search.limits, goal=goal, tally=search.tally, legal=legal)
+        tree = Tree(inner, goal, layout=layout)
         if not tree.empty:
             tree.dive()

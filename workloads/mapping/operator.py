@@ -98,9 +98,13 @@ class Tensor:
     sum_bits: int | None = field(default=None, repr=False)
     #: dimensions that the tensor depends on; it is invariant of (reused along) all others
     dims: frozenset[str] = field(init=False, repr=False, compare=False)
+    #: those that move it along several axes at once
+    diagonal: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dims", frozenset(term.dim for axis in self.axes for term in axis.terms))
+        moved = [dim for axis in self.axes for dim in {term.dim for term in axis.terms}]
+        object.__setattr__(self, "dims", frozenset(moved))
+        object.__setattr__(self, "diagonal", frozenset(dim for dim in self.dims if moved.count(dim) > 1))
 
     def footprint(self, tile: MappingABC[str, int]) -> int:
         """Elements of the bounding box that a tile of the nest touches."""

@@ -66,6 +66,8 @@ def selected_counts(
         _counts(nest, tensor, chosen, level, whole_run) if among is None or among[index] else _NONE
         for index, chosen in enumerate(residency.alternatives)
     ]
+    if isinstance(residency.selector, int):
+        return options[residency.selector]
 
     def pick(count: Callable[[Counts], Expr]) -> Expr:
         return choose(residency.selector, [count(option) for option in options])
