@@ -18,7 +18,7 @@ from tilewright.workloads.mapping.operator import Axis, Operator
 Range = tuple[int, int]
 
 CHANNEL, ROW, COLUMN, PART = 0, 1, 2, 3
-"""Axes of a tiling; ``PART`` divides the sum over input channels."""
+"""Axes of a tiling; ``PART`` divides the sum over input channels, or a pool's window."""
 
 _COORDINATE = {"K": CHANNEL, "G": CHANNEL, "C": CHANNEL, "P": ROW, "R": ROW, "Q": COLUMN, "S": COLUMN}
 
@@ -36,7 +36,8 @@ class Shape:
     ----------
     sizes : (channels, rows, columns) of one sample
     loops : per coordinate the loops along it, outermost first; empty where a window scatters into it
-    part : the loop over input channels that may be divided into partial sums, if any
+    part : the loop over input channels that may be divided into partial sums, if any; of a pool with one row
+        of results, the loop over the rows of its window
     parts : its bound, 1 without one
     """
 
@@ -80,6 +81,9 @@ def _shape(operator: Operator) -> Shape:
     sums = [
         name for name in like if like[name] == "C" and name in operator.reduction_dims and operator.is_mac
     ]
+    if operator.kind == "pool" and sizes[ROW] == 1:
+        loops[ROW].clear()  # positions along rows are those of the window alone
+        sums = [name for name in like if like[name] == "R" and name in operator.reduction_dims]
     part = sums[0] if len(sums) == 1 else None
     return Shape(
         (sizes[0], sizes[1], sizes[2]),

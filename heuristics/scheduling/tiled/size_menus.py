@@ -295,11 +295,12 @@ def size_menu(
     halves = tuple(2**i for i in range(max(*shape.sizes, shape.parts).bit_length() + 1)) if fine else ()
     outputs, inputs = (1, 1) if fine else (engine.columns * engine.lanes, engine.rows * engine.lanes)
     many = tuple(n for n in MANY if channels >= n * outputs)
+    sums = SUMS if operator.is_mac else SUMS[:1]  # all parts of a result are dealt to one engine
     tiles = (
         sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *many, *halves)}),
         sorted({-(-rows // n) for n in (*PARTS, *(n for n in MANY if rows >= n), *halves)}),
         sorted({-(-columns // n) for n in (*WIDTHS, *halves)}),
-        sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*SUMS, *halves)}),
+        sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*sums, *halves)}),
     )
     return tile_menu(operator, engine, stored_weights, late, tiles)
 

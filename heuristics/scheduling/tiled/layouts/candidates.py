@@ -234,6 +234,7 @@ class _Shares:
             counts,
             (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
             room * engine.buffer_bytes,
+            problem.partial_sums == "chain" and unit.layer.operator.is_mac,
             np.array(
                 [
                     port,
@@ -270,7 +271,8 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
         plain = run in (1, sizes[axis]) or smallest % run == 0
         units.append(min(sizes[axis], smallest if plain else run))
     parts = shape_of(operator).parts
-    return units[0], units[1], units[2], min(parts, machine.engine.rows * machine.engine.lanes)
+    together = machine.engine.rows * machine.engine.lanes if operator.is_mac else 1
+    return units[0], units[1], units[2], min(parts, together)
 
 
 @lru_cache(maxsize=256)
