@@ -325,8 +325,8 @@ def build_dag(
     Parameters
     ----------
     partial_sums : where the sum over input channels is divided: ``chain`` (each part adds to the one before)
-        or ``reduction`` (independent parts, then one atom adds them up), as it always is where a pool's window
-        is divided; unfinished sums have four bytes
+        or ``reduction`` (independent parts, then one atom adds them up), as it always is where a window of
+        a pool is divided; unfinished sums have four bytes
 
     Raises
     ------

@@ -67,8 +67,8 @@ class LayoutChoice:
     room : part of the buffer that an atom may need
     most : atoms of an engine's share at most; where none fits, more of them up to `SHARE`
     limits : where they strike, there is no choice
-    hasty : whether there are fewer layouts where the limits are expected to strike before a plan is there, and
-        no choice where they are all the same
+    hasty : whether there are fewer layouts where the limits are expected to strike before a plan is there,
+        and no choice where they are all the same
 
     Raises
     ------
