@@ -83,7 +83,7 @@ def _shape(operator: Operator) -> Shape:
     ]
     if operator.kind == "pool" and sizes[ROW] == 1:
         loops[ROW].clear()  # positions along rows are those of the window alone
-        sums = [name for name in like if like[name] == "R" and name in operator.reduction_dims]
+        sums = [name for name in like if like[name] in ("P", "R") and name in operator.reduction_dims]
     part = sums[0] if len(sums) == 1 else None
     return Shape(
         (sizes[0], sizes[1], sizes[2]),

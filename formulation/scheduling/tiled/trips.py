@@ -137,7 +137,8 @@ def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
         counts["P" if axis == ROW else "Q"] = int(((hits >= low) & (hits < high)).sum())
         return Trips(rows=counts["P"], columns=counts["Q"], positions=places.size)
     for name, (begin, end) in ranges.items():
-        key = like[name] if like[name] in counts else "N"
+        # rows of a window that is divided are read as often as samples are
+        key = like[name] if like[name] in counts and (axis != PART or like[name] == "C") else "N"
         counts[key] *= end - begin
     return Trips(
         counts["N"],

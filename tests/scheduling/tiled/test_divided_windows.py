@@ -12,7 +12,7 @@ from effort import effort
 from tiled_plans import random_plan
 from tiled_referee import simulate
 
-from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import Range, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
@@ -27,7 +27,7 @@ from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.operator import Operator
-from tilewright.workloads.mapping.pointwise import elementwise
+from tilewright.workloads.mapping.pointwise import elementwise, reduction
 from tilewright.workloads.mapping.pooling import pool2d
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -40,11 +40,14 @@ def squeezed(rng: random.Random) -> Network:
     first = conv2d(k=channels, c=8, r=width, s=width, h=side, w=side, pad=width // 2)
     columns, pad = rng.choice([side, 1, 2]), rng.choice([0, 0, 1])
     pool = pool2d(c=channels, r=side + 2 * pad, s=columns, h=side, w=side, pad=(pad, 0))
-    last = conv2d(k=channels, c=channels, r=1, s=1, h=1, w=pool.bounds["Q"])
+    if rng.random() < 0.3:
+        pool = reduction(shape=(1, channels, side, side), over=rng.choice([(2, 3), (2,)]))
+    wide = shape_of(pool).sizes[2]
+    last = conv2d(k=channels, c=channels, r=1, s=1, h=1, w=wide)
     layers = [Layer("conv", first, "test"), Layer("pool", pool, "test"), Layer("last", last, "test")]
     links = [
         Link("conv", "pool", pool.inputs[0].name, "conv", channels * side * side),
-        Link("pool", "last", "I", "pool", channels * pool.bounds["Q"]),
+        Link("pool", "last", "I", "pool", channels * wide),
     ]
     if rng.random() < 0.5:
         scaled = elementwise(shape=(1, channels, side, side))
@@ -99,8 +102,6 @@ def test_parts_of_windows_read_their_rows_and_meet_in_one_atom(seed: int) -> Non
     assert len(owner) == problem.batch * channels * height * width
     parts, slots = len(dag.tilings[at].parts) - 1, int(dag.slots[at])
     assert slots == (parts if parts == 1 else parts + 1)
-    before = (pool.bounds["R"] - height) // 2
-    stride = next(term.stride for term in pool.inputs[0].axes[3].terms if term.dim == "Q")
     for task in range(int(dag.base[at]), int(dag.base[at + 1])):
         first = task - (task - int(dag.base[at])) % slots
         read = Counter[int]()
@@ -111,14 +112,29 @@ def test_parts_of_windows_read_their_rows_and_meet_in_one_atom(seed: int) -> Non
             assert read == dict.fromkeys(range(first, task), four)
             continue
         n, c, _, w, rows = dag.box(task)
-        columns = {q * stride + s for q in range(*w) for s in range(pool.bounds["S"])}
-        wanted = product(range(*n), range(*c), (r - before for r in range(*rows)), columns)
+        wanted = _touched(pool, n, c, w, rows, height)
         expected = Counter(owner[element] for element in wanted if element in owner)
         assert read == expected
     assert (
         dag.macs
         == problem.unchecked_dag([_whole(unit.layer.operator, problem) for unit in problem.units]).macs
     )
+
+
+def _touched(pool: Operator, n: Range, c: Range, w: Range, rows: Range, height: int) -> set[tuple[int, ...]]:
+    """Elements of the map that a pool's loops touch for so many samples, channels, columns and rows."""
+    bounds, place = pool.bounds, {"N": n, "C": c, "K": c}
+    reduced = "P" if "P" in pool.reduction_dims else "R"
+    place[reduced] = rows
+    if "Q" not in pool.reduction_dims:
+        place["Q"] = w
+    tensor, touched = pool.inputs[0], set[tuple[int, ...]]()
+    before = (tensor.axes[2].size - height) // 2
+    for values in product(*(range(*place.get(name, (0, bounds[name]))) for name in bounds)):
+        at = dict(zip(bounds, values, strict=True))
+        index = [sum(term.stride * at[term.dim] for term in axis.terms) for axis in tensor.axes]
+        touched.add((index[0], index[1], index[2] - before, index[3]))
+    return touched
 
 
 def _whole(operator: Operator, problem: TiledProblem) -> Tiling:
