@@ -7,8 +7,10 @@ the channels of a group; heads and their features): the outer one counts whole r
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +48,12 @@ class Shape:
     scattered: tuple[Axis | None, Axis | None, Axis | None]
     part: str | None
     parts: int
+
+    @cached_property
+    def covered(self) -> frozenset[str]:
+        """The loops that lie along an axis of a tiling."""
+        scattered = (term.dim for axis in self.scattered if axis is not None for term in axis.terms)
+        return frozenset([*itertools.chain(*self.loops), *scattered, *([self.part] if self.part else [])])
 
 
 _SHAPES: dict[int, tuple[Operator, Shape]] = {}

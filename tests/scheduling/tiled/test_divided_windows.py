@@ -13,6 +13,7 @@ from tiled_plans import random_plan
 from tiled_referee import simulate
 
 from tilewright.formulation.scheduling.tiled.coordinates import Range, inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.dag import RESULT
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
@@ -22,6 +23,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids
+from tilewright.heuristics.scheduling.tiled.size_menus import size_menu
 from tilewright.report.records.scheduling.tiled.plan import PlanRecord
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
@@ -221,3 +223,18 @@ def test_windows_of_earlier_files_are_whole() -> None:
     layers[at] = layers[at].model_copy(update={"inputs": [0, 1]})
     earlier = record.model_copy(update={"layers": layers})
     assert earlier.build_dag(problem, "plan").tilings == dag.tilings
+
+
+@pytest.mark.parametrize("over", [None, (1,), (2,), (3,), (2, 3), (1, 2, 3)])
+def test_menus_know_what_an_atom_of_a_pool_reads(over: tuple[int, ...] | None) -> None:
+    """The largest atom of every size reads as many bytes as its menu says, whichever axes disappear."""
+    pool = pool2d(c=32, r=14, s=14, h=14, w=14)
+    if over is not None:
+        pool = reduction(shape=(1, 32, 14, 14), over=over)
+    network = Network("alone", [Layer("pool", pool, "test")], [])
+    problem = TiledProblem(network, load_tiled_machine("atomic-2x2"), tiled_objective("edp"))
+    menu = size_menu(pool, problem.machine.engine, False, 0, fine=True)
+    for at in random.Random(1).sample(range(len(menu.atoms)), min(12, len(menu.atoms))):
+        dag = problem.unchecked_dag([menu.size(at)])
+        blocks = [[b for b in dag.reads_of(task) if dag.block_kind[b] != RESULT] for task in range(dag.tasks)]
+        assert max(int(dag.block_bytes[read].sum()) for read in blocks) == int(menu.fetch[at])
