@@ -97,9 +97,14 @@ class Candidates:
     def fewer(self, places: int) -> Candidates:
         """Those of so many places."""
         kept = np.flatnonzero(self.place < places)
-        figures = (self.cycles, self.weights, self.inputs, self.energy)
-        layouts = tuple(self.layouts[at] for at in kept.tolist())
-        return Candidates(layouts, *(column[kept] for column in figures), self.place[kept])
+        return Candidates(
+            tuple(self.layouts[at] for at in kept.tolist()),
+            self.cycles[kept],
+            self.weights[kept],
+            self.inputs[kept],
+            self.energy[kept],
+            self.place[kept],
+        )
 
 
 def candidates(
@@ -165,8 +170,8 @@ def _of_pieces(
         rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
         for kind, count in kinds:
             ranked = np.flatnonzero(kind)[np.argsort(rank[kind], kind="stable")]
-            for place, i in enumerate(ranked[:count].tolist()):
-                kept[i] = min(kept.get(i, most), place * most // count)
+            for at_place, i in enumerate(ranked[:count].tolist()):
+                kept[i] = min(kept.get(i, most), at_place * most // count)
     layouts, rows_of, columns_of = [], [], []
     for i in kept:
         grid = grid_of(made[i])

@@ -78,8 +78,7 @@ class LayerAtomsRecord(Record):
         """The borders; in earlier documents a pool's window is a single part of size 1."""
         undivided = self.inputs == [0, 1] and not unit.layer.operator.is_mac
         parts = (0, shape_of(unit.layer.operator).parts) if undivided else tuple(self.inputs)
-        cuts = (self.samples, self.channels, self.rows, self.columns)
-        return Tiling(*map(tuple, cuts), parts)
+        return Tiling(tuple(self.samples), tuple(self.channels), tuple(self.rows), tuple(self.columns), parts)
 
 
 class TransfersRecord(Record):
