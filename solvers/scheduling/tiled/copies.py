@@ -106,6 +106,13 @@ def array_reads(engine: TileEngine) -> float:
     return 0.0 if engine.dataflow == "yx" else engine.buffer_read_energy
 
 
+def beside_atoms(prices: Prices, engine: TileEngine) -> Prices:
+    """What copies cost besides weights read by arrays and sums written, which energies of atoms may count."""
+    return Prices(
+        prices.weights - array_reads(engine), prices.inputs, prices.sums - engine.buffer_write_energy
+    )
+
+
 def copies(layer: SharedLayer, prices: Prices, engines: Floats) -> Floats:
     """The least cost of what enters buffers beyond one copy of everything.
 
@@ -231,7 +238,11 @@ def shared_layer(problem: TiledProblem, whole: AtomicDag, index: int) -> SharedL
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
     producer = early[0].producer
-    bits = tensor_bits(operator.tensor(early[0].operand), engine) if producer is None else problem.result_bits[producer]
+    bits = (
+        tensor_bits(operator.tensor(early[0].operand), engine)
+        if producer is None
+        else problem.result_bits[producer]
+    )
     work, weights = weighed
     return SharedLayer(
         unit=index,

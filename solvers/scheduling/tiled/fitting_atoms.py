@@ -1,11 +1,11 @@
 """What atoms take because each of them must fit a buffer, over all sizes.
 
-A layer is cut along samples, rows and columns into ``p`` boxes of pixels, along channels into ``q`` and along
-its sum into ``k`` parts: a grid, so that some atom has at least the ``p``-th part of all pixels, the ``q``-th
-of all channels and the ``k``-th of the sum, rounded up.  That atom's weights, inputs and results are in one
-buffer.  The array reads all weights for each of ``p`` boxes, and all inputs for each of ``q`` tiles of channels
-if these are more than its own passes, and ``k - 1`` unfinished sums of every result are written.  Whoever cuts
-more finely along one axis pays there; the least over all grids whose largest atom fits is a bound.
+A layer is cut along samples, rows and columns into ``p`` boxes of pixels, along channels into ``q`` tiles and
+along its sum into ``k`` parts.  That is a grid, so some atom has at least the ``p``-th part of all pixels,
+the ``q``-th of the channels and the ``k``-th of the sum, and its weights, inputs and results are in one
+buffer.  The array reads all weights for each box of pixels, and all inputs for each tile of channels where
+these are more than its own passes; and ``k - 1`` unfinished sums of every result are written.  So the least
+of that over all grids whose largest atom fits is a bound (docs/proofs.md, "Atoms that fit their buffers").
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9
 
 
 def fitting_energy(problem: TiledProblem, whole: AtomicDag) -> list[float]:
-    """Per unit, pJ that its atoms take at least beyond the layer as one atom, in array reads and written sums.
+    """Per unit, pJ that its atoms take beyond the layer as one atom: array reads, and written sums.
 
     Parameters
     ----------

@@ -31,6 +31,7 @@ from tilewright.solvers.scheduling.tiled.copies import (
     Prices,
     SharedLayer,
     array_reads,
+    beside_atoms,
     copies,
     energy_prices,
     merged,
@@ -175,10 +176,7 @@ class CopiesOverCycles:
         Those read the same weights and write the same sums, so that of each layer either all of its copies
         count in place of that, or what else they cost besides.
         """
-        engine = self._problem.machine.engine
-        beside = Prices(
-            prices.weights - array_reads(engine), prices.inputs, prices.sums - engine.buffer_write_energy
-        )
+        beside = beside_atoms(prices, self._problem.machine.engine)
         total = np.zeros(len(cycles))
         instead, added = self._per_layer(cycles, prices), self._per_layer(cycles, beside)
         for fitting, all_of_it, rest in zip(self._fitting, instead, added, strict=True):

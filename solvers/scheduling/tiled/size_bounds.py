@@ -4,9 +4,9 @@ A layer as one atom, however little fits its buffer, takes no more than its atom
 sizes, since every count of `tilewright.formulation.scheduling.tiled.costs` is a product over the axes of a
 division and, along each of them, additive, subadditive (rounded up, or positions that neighbours share) or
 not divided at all.  So what the atoms of that DAG take, component by component, no plan undercuts; and what
-it reads from DRAM, every division reads.  Atoms that fit their buffers take more where a layer does not
-(`tilewright.solvers.scheduling.tiled.fitting_atoms`).  Only cycles under ``pairs`` need more, see `least_cycles`.  On a
-tile from a machine file no PE is taken to be idle, and only products and results to cost energy.
+it reads from DRAM, every division reads.  Only cycles under ``pairs`` need more, see `least_cycles`.  On a
+tile from a machine file no PE is taken to be idle, and only products and results to cost energy.  Atoms that
+fit buffers read more where a layer does not (`tilewright.solvers.scheduling.tiled.fitting_atoms`).
 """
 
 from __future__ import annotations
