@@ -176,6 +176,8 @@ class CopiesOverCycles:
         Those read the same weights and write the same sums, so that of each layer either all of its copies
         count in place of that, or what else they cost besides.
         """
+        if not any(self._fitting):
+            return self.sums(cycles, prices)
         beside = beside_atoms(prices, self._problem.machine.engine)
         total = np.zeros(len(cycles))
         instead, added = self._per_layer(cycles, prices), self._per_layer(cycles, beside)
