@@ -196,7 +196,9 @@ class Streams:
             (self._weights[unit] + min(len(stream), 2) * self._results[unit] / height) / channels
             for unit, height in zip(stream, heights, strict=True)
         ]
-        wide = max(NARROW, int(FILLED * room / max(*held, 1.0)) // NARROW * NARROW)
+        # the array's columns are full where as many channels fit
+        fits = int(FULL * room / max(*held, 1.0))
+        wide = max(min(NARROW, fits), int(FILLED * room / max(*held, 1.0)) // NARROW * NARROW, 1)
         tiles = -(-channels // min(WIDE, wide, -(-channels // groups)))
         borders = even(channels, -(-tiles // groups) * groups)
         cut = []
