@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from effort import effort
 from studies.tiled_random import random_problem
+from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
 from tiled_plans import random_plan, random_sizes
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
@@ -123,6 +124,25 @@ def check_plans(seed: int, times: int) -> int:
             assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)
         count += raised
     return count
+
+
+def test_no_enumerated_plan_in_the_least_buffers_undercuts_the_bounds() -> None:
+    """The least energy and energy times delay of all plans in rounds, where the largest atom just fits."""
+    count = 0
+    for seed, objective in product(range(1, 1 + effort(10)), ("energy", "edp")):
+        problem, dag = tiny_problem(seed, objective, most=24)
+        engine = replace(problem.machine.engine, buffer_bytes=int(dag.needs.max()))
+        problem = replace(problem, machine=problem.machine.changed(engine=engine))
+        if sum(fitting_energy(problem, whole_layers(problem))) == 0:
+            continue
+        powers = (1, int(objective == "edp"))
+        try:
+            least = Enumeration(dag, problem.machine, 1, np.inf, 20_000, powers).run()
+        except TooLargeError:
+            continue
+        assert least_key(problem) <= least * (1 + 1e-9)
+        count += 1
+    assert count >= 2
 
 
 def test_no_random_plan_in_little_buffers_undercuts_the_bounds() -> None:
