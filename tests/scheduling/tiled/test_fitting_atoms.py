@@ -14,7 +14,10 @@ from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
 from tiled_plans import random_plan, random_sizes
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.dag import WEIGHTS
+from tilewright.formulation.scheduling.tiled.plan import make_transfers
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
@@ -87,6 +90,31 @@ def test_a_layer_whose_pixels_fit_no_buffer_reads_its_weights_again() -> None:
     energies = (whole.compute_energy, whole.buffer_energy, whole.register_energy)
     inside = sum(float(energy.sum()) for energy in energies)
     assert least_inside(problem) == pytest.approx(inside + 16 * engine.buffer_read_energy)
+
+
+def test_weights_that_are_copied_for_two_boxes_are_read_once_for_each() -> None:
+    """Two engines with a box of pixels each: the second copy is read where the second box is, not twice."""
+    wide = "engines=2x1,array=1x16,link=1024,dram=4096,dram-port=4096,ports=sides"
+    machine = small(1400, f"atomic-2x2[{wide}]", "")
+    problem = alone(conv2d(k=16, c=16, r=1, s=1, h=8, w=8), machine)
+    dag = problem.dag([Tiling((0, 1), (0, 16), (0, 4, 8), (0, 8), (0, 16))])
+    plan = complete(dag, machine, np.arange(2), np.zeros(2, dtype=np.int32))
+    moves = plan.transfers  # all but the weights, which come together, by the port beside each engine
+    apart = np.isin(moves.source, (0, 1)) | (dag.block_kind[moves.block] != WEIGHTS)
+    engine = np.minimum(moves.source, moves.target)
+    source = np.where(apart & (moves.source > 1), engine + 2, moves.source)
+    target = np.where(apart & (moves.target > 1), engine + 2, moves.target)
+    moves = make_transfers(2, moves.block, source, target, moves.bytes, moves.first, moves.last)
+    result = problem.evaluate(dag, replace(plan, transfers=moves))
+    assert result.hop_bytes == 256
+    bounds = size_bounds(problem)
+    again, extra = (
+        fitting_energy(problem, whole_layers(problem))[0],
+        float(CopiesOverCycles(problem, bounds).energy(np.array([float(result.cycles)]))[0]),
+    )
+    assert again == pytest.approx((256 - 1) * machine.engine.buffer_read_energy)
+    assert extra > again
+    assert 0.999 * result.energy.total <= bounds.energy + extra <= result.energy.total
 
 
 def test_layers_that_fit_and_those_whose_reads_follow_pixels_take_nothing_more() -> None:
