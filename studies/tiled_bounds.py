@@ -17,7 +17,14 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.solvers.scheduling.tiled.copies import copies, energy_prices, merged, shared_layers
+from tilewright.solvers.scheduling.tiled.copies import (
+    beside_atoms,
+    copies,
+    energy_prices,
+    merged,
+    shared_layers,
+)
+from tilewright.solvers.scheduling.tiled.fitting_atoms import fitting_energy
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
 from tilewright.workloads.catalog import resolve_model
@@ -30,10 +37,12 @@ HEAD = (
 
 def in_turn(problem: TiledProblem) -> float:
     """The key of the least cycles, with copies for all engines to share every layer."""
-    bounds, prices = size_bounds(problem), energy_prices(problem.machine)
-    engines = np.array([float(problem.machine.engines)])
-    layers = map(merged, shared_layers(problem, whole_layers(problem)))
-    shared = sum(float(copies(layer, prices, engines)[0]) for layer in layers)
+    bounds, whole, prices = size_bounds(problem), whole_layers(problem), energy_prices(problem.machine)
+    engines, beside = np.array([float(problem.machine.engines)]), beside_atoms(prices, problem.machine.engine)
+    fitting, shared = fitting_energy(problem, whole), 0.0
+    for group in shared_layers(problem, whole):
+        instead, added = (float(copies(merged(group), cost, engines)[0]) for cost in (prices, beside))
+        shared += max(instead - sum(fitting[layer.unit] for layer in group), added)
     return float(problem.objective.key(Fraction(bounds.energy + shared), bounds.cycles))
 
 

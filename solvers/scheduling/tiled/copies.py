@@ -106,6 +106,13 @@ def array_reads(engine: TileEngine) -> float:
     return 0.0 if engine.dataflow == "yx" else engine.buffer_read_energy
 
 
+def beside_atoms(prices: Prices, engine: TileEngine) -> Prices:
+    """What copies cost besides weights read by arrays and sums written, which energies of atoms may count."""
+    return Prices(
+        prices.weights - array_reads(engine), prices.inputs, prices.sums - engine.buffer_write_energy
+    )
+
+
 def copies(layer: SharedLayer, prices: Prices, engines: Floats) -> Floats:
     """The least cost of what enters buffers beyond one copy of everything.
 
@@ -144,14 +151,13 @@ def shared_layers(problem: TiledProblem, whole: AtomicDag) -> list[list[SharedLa
     whole : every layer as one atom
     """
     groups: dict[int | str, dict[object, list[SharedLayer]]] = {}
-    bits = problem.result_bits
     inputs: set[int | str] = set()
     for index, unit in enumerate(problem.units):
         # of an input of the network, the first reader's bytes are in the bounds that copies are added to
         new = {read.source for read in unit.reads if read.producer is None}
         first = not (new & inputs)
         inputs |= new
-        layer = _shared(problem, whole, index, bits)
+        layer = shared_layer(problem, whole, index)
         if layer is None:
             continue
         source = source_of(problem, index)
@@ -193,7 +199,7 @@ def work_and_weights(problem: TiledProblem, operator: Operator) -> tuple[float, 
 
     ``None`` where not every channel has its own weights for each part of a sum, shared by all pixels.
     """
-    weights = _weights(operator)
+    weights = weight_elements(operator)
     if operator_kind(operator) != "mac" or weights is None:
         return None
     engine = problem.machine.engine
@@ -208,15 +214,12 @@ def source_of(problem: TiledProblem, index: int) -> Read:
     return next(read for read in problem.units[index].reads if not read.late)
 
 
-def _shared(
-    problem: TiledProblem, whole: AtomicDag, index: int, results: Sequence[int]
-) -> SharedLayer | None:
+def shared_layer(problem: TiledProblem, whole: AtomicDag, index: int) -> SharedLayer | None:
     """A layer's copies; ``None`` where its loops or reads have another form.
 
     Parameters
     ----------
     problem, whole, index : the layer
-    results : per unit, bits of one element of its result
     """
     unit, engine = problem.units[index], problem.machine.engine
     operator = unit.layer.operator
@@ -235,7 +238,11 @@ def _shared(
     mine = whole.block_parent[blocks] == (-1 if early[0].producer is None else early[0].producer)
     stored = whole.block_kind[blocks] == WEIGHTS
     producer = early[0].producer
-    bits = tensor_bits(operator.tensor(early[0].operand), engine) if producer is None else results[producer]
+    bits = (
+        tensor_bits(operator.tensor(early[0].operand), engine)
+        if producer is None
+        else problem.result_bits[producer]
+    )
     work, weights = weighed
     return SharedLayer(
         unit=index,
@@ -261,7 +268,7 @@ def fastest(engine: TileEngine, operator: Operator) -> int:
     return lanes * engine.rows * engine.columns
 
 
-def _weights(operator: Operator) -> int | None:
+def weight_elements(operator: Operator) -> int | None:
     """Elements of the weights, if each channel has its own for each part of a sum, and pixels share them."""
     shape = shape_of(operator)
     tensors = [tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,12 +31,14 @@ from tilewright.solvers.scheduling.tiled.copies import (
     Prices,
     SharedLayer,
     array_reads,
+    beside_atoms,
     copies,
     energy_prices,
     merged,
     shared_layers,
     source_of,
 )
+from tilewright.solvers.scheduling.tiled.fitting_atoms import fitting_energy
 from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads, leave_rate
 from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice
 from tilewright.solvers.scheduling.tiled.port_shares import least_entering
@@ -89,6 +92,8 @@ class CopiesOverCycles:
         begins, behind = self._waiting(whole)
         groups = shared_layers(problem, whole)
         self._layers = [merged(group) for group in groups]
+        fitting = fitting_energy(problem, whole)
+        self._fitting = [sum(fitting[layer.unit] for layer in group) for group in groups]
         units = [[layer.unit for layer in group] for group in groups]
         self._outside = [float(begins[group].min() + behind[group].min()) for group in units]
         self._weighing = weighing_layers(problem)
@@ -125,18 +130,21 @@ class CopiesOverCycles:
         cycles : of plans
         prices : of bytes
         """
-        total = np.zeros(len(cycles))
+        total: Floats = sum(self._per_layer(cycles, prices), np.zeros(len(cycles)))
+        return total
+
+    def _per_layer(self, cycles: Floats, prices: Prices) -> Iterator[Floats]:
+        """The terms of `sums`."""
+        port = self._problem.machine.port_rate * cycles
         for layer, outside in zip(self._layers, self._outside, strict=True):
             window = cycles - outside
             shares = layer.work / np.maximum(window, 1e-300)
             # an engine's share of weights, and of inputs from DRAM, passes its port
-            shares = np.maximum(shares, layer.coming / (self._problem.machine.port_rate * cycles))
+            shares = np.maximum(shares, layer.coming / port)
             possible = (window > 0) & (shares <= self._problem.machine.engines * (1 + 1e-9))
             least = copies(layer, prices, np.where(possible, shares, 1.0))
-            port = self._problem.machine.port_rate * cycles
             least = np.maximum(least, self._through(layer, prices, port, np.where(possible, 1 / shares, 1.0)))
-            total += np.where(possible, least, math.inf)
-        return total
+            yield np.where(possible, least, math.inf)
 
     def _through(self, layer: SharedLayer, prices: Prices, port: Floats, share: Floats) -> Floats:
         """What copies of a layer cost at least where ports bring no engine more than so many bytes."""
@@ -156,11 +164,26 @@ class CopiesOverCycles:
         together may save what is not needed of it.
         """
         machine, prices, reads = self._problem.machine, self.prices, array_reads(self._problem.machine.engine)
-        written = Prices(machine.engine.buffer_write_energy + reads, prices.inputs, prices.sums)
+        written = replace(prices, weights=machine.engine.buffer_write_energy + reads)
         far = machine.hop_energy * self.link_bytes(cycles)
-        copied = np.maximum(self.sums(cycles, prices), self.sums(cycles, written) + far)
+        copied = np.maximum(self._beyond_fitting(cycles, prices), self._beyond_fitting(cycles, written) + far)
         least: Floats = np.maximum(0.0, copied - reads * len(self._problem.units))
         return least
+
+    def _beyond_fitting(self, cycles: Floats, prices: Prices) -> Floats:
+        """What copies cost at least beyond what atoms that fit their buffers take.
+
+        Those read the same weights and write the same sums, so that of each layer either all of its copies
+        count in place of that, or what else they cost besides.
+        """
+        if not any(self._fitting):
+            return self.sums(cycles, prices)
+        beside = beside_atoms(prices, self._problem.machine.engine)
+        total = np.zeros(len(cycles))
+        instead, added = self._per_layer(cycles, prices), self._per_layer(cycles, beside)
+        for fitting, all_of_it, rest in zip(self._fitting, instead, added, strict=True):
+            total += np.maximum(all_of_it - fitting, rest)
+        return total
 
     def link_bytes(self, cycles: Floats) -> Floats:
         """Bytes of weights times links that they pass at least in a plan of so many cycles."""

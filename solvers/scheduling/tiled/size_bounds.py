@@ -5,7 +5,8 @@ sizes, since every count of `tilewright.formulation.scheduling.tiled.costs` is a
 division and, along each of them, additive, subadditive (rounded up, or positions that neighbours share) or
 not divided at all.  So what the atoms of that DAG take, component by component, no plan undercuts; and what
 it reads from DRAM, every division reads.  Only cycles under ``pairs`` need more, see `least_cycles`.  On a
-tile from a machine file no PE is taken to be idle, and only products and results to cost energy.
+tile from a machine file no PE is taken to be idle, and only products and results to cost energy.  Atoms that
+fit buffers read more where a layer does not (`tilewright.solvers.scheduling.tiled.fitting_atoms`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
+from tilewright.solvers.scheduling.tiled.fitting_atoms import fitting_energy
 from tilewright.solvers.scheduling.tiled.layer_begins import following, layer_loads, stored_bytes
 from tilewright.solvers.scheduling.tiled.task_prices import least_priced
 from tilewright.workloads.mapping.operator import Operator
@@ -42,7 +44,8 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     }
     loads = layer_loads(whole, whole_cycles(problem, 1), work)
     cycles["window"], cycles["staged"] = following(whole, machine, loads, max(cycles.values()))
-    return Bounds(**cycles, energy=least_energy(whole, machine, traffic, leaving, max(cycles.values())))
+    energy = least_energy(whole, machine, traffic, leaving, max(cycles.values()))
+    return Bounds(**cycles, energy=energy + sum(fitting_energy(problem, whole)))
 
 
 def quick_bounds(problem: TiledProblem) -> Bounds:
