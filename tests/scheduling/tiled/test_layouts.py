@@ -15,6 +15,7 @@ from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.dag import PartialSums
 from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -287,14 +288,16 @@ def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None
         layouts = choice.rechosen(layouts, units, 1e3, rng, 3.0)
 
 
+@pytest.mark.parametrize("sums", ["chain", "reduction"])
 @pytest.mark.parametrize("seed", range(effort(8)))
-def test_chains_of_engines_make_legal_plans(seed: int) -> None:
-    """Engines that share a sum make its parts in turn: the plan is legal, above the bound, and every result
-    ends on the last engine of its chain.
+def test_engines_that_share_a_sum_make_legal_plans(seed: int, sums: PartialSums) -> None:
+    """Engines make parts of a sum in turn, or each by itself: the plan is legal, above the bound, and every
+    result ends on the engine of the last part.
     """
     rng = random.Random(seed)
     machine = load_tiled_machine(MACHINES[seed % 3])
-    problem = TiledProblem(_two_layers(rng.choice([1, 3])), machine, tiled_objective("edp"))
+    network, objective = _two_layers(rng.choice([1, 3])), tiled_objective("edp")
+    problem = TiledProblem(network, machine, objective, partial_sums=sums)
     layouts = []
     for pieces in ((4, 8, 8, 1), (2, 8, 8, 4)):
         made = [grid_of(row) for row in grids(machine.width, machine.height, *pieces)]

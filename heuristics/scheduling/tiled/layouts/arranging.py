@@ -37,7 +37,10 @@ def arranged(
     ]
     dag = problem.dag([tiling for tiling, _, _ in cut], limits)
     engines, steps, now = [], [], 0
-    for layout, (_, group, number) in zip(layouts, cut, strict=True):
+    for layout, slots, (_, group, number) in zip(layouts, dag.slots.tolist(), cut, strict=True):
+        if slots > len(number[3]):  # who makes the last part adds all of them up
+            group = (*group[:3], np.append(group[3], group[3][-1]))
+            number = (*number[:3], np.append(number[3], number[3].max() + 1))
         turns = [int(numbers.max()) + 1 for numbers in number]
         k, h, w, part = np.ix_(*number)
         parts = layout.grid.groups[3]
