@@ -22,6 +22,7 @@ _COMPOSED = "auto"
 """Whose methods work by themselves."""
 _TOGETHER = ("branch",)
 _CAPPED = ("energy", "cycles", "edp")
+_NOTHING = "no mapping satisfies all constraints"
 
 
 class ByArrangement:
@@ -36,7 +37,15 @@ class ByArrangement:
         return self._method.version
 
     def solve(self, search: LayerSearch) -> Outcome:
-        """Search the whole space, part by part where the method knows no other way."""
+        """Search the whole space, part by part where the method knows no other way.
+
+        Arrangements may be thousands, each of which would have to show that nothing fits.
+        """
+        if search.problem.is_uneven and self.exact:
+            from tilewright.solvers.mapping.fused.least_room import fits_alone
+
+            if not fits_alone(search.problem.operator, search.problem.engine):
+                return Outcome(True, _NOTHING)
         if self.name == _COMPOSED:
             return self._method.solve(search)
         with search.at_work(self.name):
@@ -74,7 +83,7 @@ class ByArrangement:
             bound = inner.bound or Fraction(0)
             least = bound if least is None else min(least, bound)
         if least is None and search.key is None:
-            return Outcome(exhausted, "no mapping satisfies all constraints")
+            return Outcome(exhausted, _NOTHING)
         known = [bound for bound in (least, search.key) if bound is not None]
         if min(known) > 0:
             search.raise_bound(min(known), self.name)

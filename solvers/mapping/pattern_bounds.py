@@ -230,6 +230,7 @@ class PatternBounds:
     def deepened(self, search: LayerSearch) -> Iterator[BoundedPattern]:
         """The one pattern that there is, known better after every search of a part with much effort.
 
+        Of several patterns none is known better: each part has had its efforts when the cheapest were taken.
         Sums with cycles come first, where spatial splits settle them soon; of each the innermost part, the
         largest one, before others.
 
@@ -237,8 +238,8 @@ class PatternBounds:
         ----------
         search : of the whole, whose limits count now
         """
-        assert len(self._keys) == 1
-        for term in sorted(self._terms, key=lambda term: not term.weight):
+        terms = self._terms if len(self._keys) == 1 else []
+        for term in sorted(terms, key=lambda term: not term.weight):
             if term.asked[0] < _EXACT:
                 # Where steps count, they are settled first.
                 deciding = Deciding(spread_first=True) if term.weight else None

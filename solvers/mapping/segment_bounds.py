@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -48,6 +49,8 @@ _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
+
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +152,13 @@ class SegmentBounds:
         known : called with every better bound
         """
         problem, (a, b) = self._problem, self._powers
-        self._inner_parts = [inside_part(problem, inner) for inner in self._inner]
+        limits = self._search.limits
+        self._inner_parts = _listed((inside_part(problem, inner) for inner in self._inner), limits)
         if b or self._goal.both:
             self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
         if stores_near(problem):
-            self._near_parts = [outside_part(problem, near, self._busy) for near in self._near]
+            stated = (outside_part(problem, near, self._busy) for near in self._near)
+            self._near_parts = _listed(stated, limits)
         if self._counts_energy:
             self._outside = self._least(self._near_parts)
             self._inside = self._least(self._inner_parts)
@@ -335,12 +340,12 @@ class SegmentBounds:
         return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
 
 
-def _listed(arrangements: Iterable[Arrangement], limits: Limits) -> list[Arrangement]:
+def _listed(items: Iterable[_Item], limits: Limits) -> list[_Item]:
     """All of them; raises ``LimitReachedError`` where a limit strikes."""
-    result: list[Arrangement] = []
-    for slots in arrangements:
+    result: list[_Item] = []
+    for item in items:
         limits.check()
-        result.append(slots)
+        result.append(item)
     return result
 
 

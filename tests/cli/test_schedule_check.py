@@ -260,6 +260,15 @@ def test_faults_of_an_edited_schedule_are_one_line(
     out = call("evaluate", _written(tmp_path, {**schedule, "schedule": rows}))
     assert out.code == 2
     assert words in out.err
+
+
+@pytest.mark.parametrize("best", [None, "-1", [1], 0, True])
+def test_a_codesign_without_a_best_schedule_has_nothing_to_evaluate(
+    call: Call, tmp_path: Path, best: object
+) -> None:
+    """Whatever stands in its place."""
+    out = call("evaluate", _written(tmp_path, {"schema": "tilewright.codesign/1", "best": best}))
+    assert (out.code, "nothing to evaluate" in out.err) == (2, True)
     assert out.err.count("\n") == 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from effort import effort
 from hypothesis import given, settings
@@ -17,8 +19,11 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
+from tilewright.solvers.mapping.pattern_bounds import has_store_bounds
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
+from tilewright.workloads.mapping.operator import Role
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=20_000)
@@ -49,6 +54,24 @@ def test_answers_are_the_same_with_an_opening(instance: Instance) -> None:
         patch.setattr(large_problems, "LARGE", 0)
         opened = solve(instance.problem(), "branch")
     assert (opened.status, opened.key, opened.bound) == (plain.status, plain.key, plain.bound)
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp", "ed2p"])
+def test_a_level_that_one_tensor_may_bypass(objective: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few storage patterns, in one tree, are bounded before its tables: the optimum is that without them."""
+    engine = load_engine("tpu-edge")
+    free = replace(engine.level("GBUF"), may_bypass=frozenset({Role.INPUT}))
+    levels = tuple(free if level.name == free.name else level for level in engine.levels)
+    operator = parse_layer("gemm:M=37,N=23,K=11")[1]
+    problem = layer_problem(operator, replace(engine, levels=levels), parse_objective(objective))
+    assert has_store_bounds(problem)
+    assert not has_patterns(problem)
+    assert len(problem.space.nest.residency["A"].alternatives) == 2
+    plain = solve(problem, "branch")
+    monkeypatch.setattr(large_problems, "LARGE", 0)
+    opened = solve(problem, "branch")
+    assert "stores" in {point.source for point in opened.trace}
+    assert (opened.status, opened.key) == (Status.OPTIMAL, plain.key)
 
 
 def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bound() -> None:

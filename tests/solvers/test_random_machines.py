@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 
 import pytest
 from effort import effort
@@ -15,6 +16,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import Engine
+from tilewright.solvers.mapping.fused.least_room import fits_alone
 from tilewright.solvers.mapping.pattern_machines import machine_of
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -68,6 +70,24 @@ def attacked(problem: LayerProblem, seconds: float) -> bool:
 def test_what_has_a_mapping_gets_one() -> None:
     """On a few machines."""
     assert sum(attacked(drawn(seed), 2.0) for seed in range(effort(4))) > 0
+
+
+def test_what_does_not_fit_in_single_elements_is_infeasible_at_once() -> None:
+    """Uneven storage: no arrangement is searched, and nothing is called too large that has a mapping."""
+    fitting = []
+    for seed in range(effort(40)):
+        even = drawn(seed)
+        outermost, *inner = even.engine.levels
+        levels = [outermost, *(replace(level, capacity=1 + seed % 4) for level in inner)]
+        engine = replace(even.engine, levels=tuple(levels))
+        problem = layer_problem(even.operator, engine, even.objective, storage="uneven")
+        fits = not problem.evaluate(single_elements(problem.operator, engine)).violations
+        assert fits_alone(problem.operator, engine) == fits
+        fitting.append(fits)
+        if not fits:
+            result = solve(problem, "auto")
+            assert (result.status, result.effort.methods) == (Status.INFEASIBLE, ())
+    assert {*fitting} == {False, True}
 
 
 @pytest.mark.slow

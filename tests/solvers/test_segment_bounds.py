@@ -17,7 +17,7 @@ from strided_instances import strided
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
 from tilewright.formulation.mapping.orders import sliding_dims
@@ -304,6 +304,32 @@ def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
                     compared += 1
                     assert bounds.least <= optimum
     assert compared
+
+
+@pytest.mark.parametrize("stated", ["inside_part", "outside_part"])
+def test_a_limit_may_strike_while_parts_are_stated(stated: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No further part is stated: machines of many levels have thousands of them."""
+    problem = next(
+        problem
+        for seed in count()
+        if has_parts(problem := drawn(seed, 60).minimising(parse_objective("energy")))
+        and len([*near_arrangements(problem)]) > 2
+        and len([*inner_arrangements(problem)]) > 2
+    )
+    honest, search = getattr(segment_bounds, stated), LayerSearch(problem, Limits())
+    parts: list[LayerProblem] = []
+
+    def counted(*given: object) -> LayerProblem:
+        search.limits.stop.set()
+        parts.append(honest(*given))
+        return parts[-1]
+
+    monkeypatch.setattr(segment_bounds, stated, counted)
+    (machine, *_) = storages(problem)
+    bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
+    with pytest.raises(LimitReachedError):
+        bounds.begin(lambda: None)
+    assert len(parts) == 1
 
 
 @pytest.mark.parametrize("most", [0, 1_000_000])

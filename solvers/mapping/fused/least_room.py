@@ -1,4 +1,4 @@
-"""Whether a layer fits into any turns at all, whatever it is fused with: counted in single elements."""
+"""Whether a layer fits at all, alone or in turns, whatever it is fused with: counted in single elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import product
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile, room_bits
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operator import Operator, Role
 
 Stand = tuple[Role, int, str]
 """How a tensor comes to a layer: its role, the index of its home, and whose result it is there, if one's."""
@@ -40,6 +40,11 @@ def never_fits(group: FusedGroup, engine: Engine, homes: Callable[[str], Iterabl
         if not any(_fits(engine, stands) for stands in product(*options)):
             return name
     return ""
+
+
+def fits_alone(operator: Operator, engine: Engine) -> bool:
+    """Whether every level has room for one element of each tensor that it must hold: else nothing fits."""
+    return _fits(engine, [(tensor.role, 0, "") for tensor in operator.tensors])
 
 
 def _fits(engine: Engine, stands: Sequence[Stand]) -> bool:

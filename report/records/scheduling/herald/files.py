@@ -46,7 +46,8 @@ def edited_schedule(
     InputError : for a missing problem or schedule, an unknown task or engine, or starts in some rows only
     """
     if CodesignDocument.is_kind_of(data):
-        data, where = data.get("best") or {}, f"{where}: best"
+        best = data.get("best")
+        data, where = best if isinstance(best, dict) else {}, f"{where}: best"
     for field in ("problem", "schedule"):
         if not data.get(field):
             raise InputError(where, field, "missing, there is nothing to evaluate")
