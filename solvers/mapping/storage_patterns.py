@@ -152,6 +152,8 @@ class PatternTrees:
                 self._unstated = min(pattern.key, bounds.least) * scale
                 if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
                     self._left.append(pattern)
+        if self._left:
+            self._make_room()
         while self._left and not self._search.done:
             on_bound(self._least)
             pattern = self._left[0]
@@ -163,6 +165,13 @@ class PatternTrees:
                 if self._open:
                     return  # a limit struck
             self._left.pop(0)
+
+    def _make_room(self) -> None:
+        """Forget what patterns of few rows read, which are closed, and what their bounds did."""
+        assert self._bounds is not None
+        self._shared = dict.fromkeys(stored for stored, entry in self._shared.items() if entry is None)
+        self._bank.clear()
+        self._bounds.forget_tables()
 
     def _offer_mappings(self) -> None:
         """Offer mappings of single patterns, and of small machines: bounds say where better ones may be."""
