@@ -8,7 +8,7 @@ are computed and kept by class of rows; all expressions over the same tiles shar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,18 +26,59 @@ _DENSE = 8  # times the rows, up to which codes are counted rather than sorted
 Tiles = frozenset[Variable]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Classes:
     """Rows by what stands in some of their columns.
 
     Parameters
     ----------
-    of_row : the class of each row
     columns : the tile sizes of each class, by variable
     """
 
-    of_row: Int32s
     columns: Mapping[Variable, Floats]
+    _numbers: Int32s
+    _order: Indices | None = None  # in which the numbers are read; they are put into it when they are
+
+    @property
+    def of_row(self) -> Int32s:
+        """The class of each row."""
+        if self._order is not None:
+            self._numbers, self._order = self._numbers.take(self._order), None
+        return self._numbers
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the class of each row, as far as it is its own."""
+        return self._numbers.nbytes if self._order is None else 0
+
+    def in_order(self, order: Indices) -> Classes:
+        """The same of some rows, in another sequence."""
+        return Classes(self.columns, self.of_row, order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What an expression comes to.
+
+    Parameters
+    ----------
+    classes : whose values these are; ``None`` where they are those of rows
+    order : the rows that are meant, in their sequence, where some of many are
+    """
+
+    classes: Classes | None
+    values: Floats
+    order: Indices | None = None
+
+    def of_rows(self) -> Floats:
+        """The value at every row."""
+        index = self.order if self.classes is None else self.classes.of_row
+        return self.values if index is None else self.values.take(index)
+
+    def at(self, rows: Indices) -> Floats:
+        """The values at some rows."""
+        index = self.order if self.classes is None else self.classes.of_row
+        return self.values.take(rows if index is None else index.take(rows))
 
 
 class Columns(Mapping[Expr, Floats]):
@@ -52,7 +93,7 @@ class Columns(Mapping[Expr, Floats]):
         self.group = group
         self._classes: dict[Tiles, Classes | None] = {}
         self._numbers: dict[int, tuple[Int32s, int]] = {}  # of each row's size, by column; how many sizes
-        self._values: dict[Expr, tuple[Classes | None, Floats]] = {}
+        self._values: dict[Expr, _Column] = {}
 
     def __len__(self) -> int:
         return len(self._values)
@@ -64,24 +105,24 @@ class Columns(Mapping[Expr, Floats]):
         return expr in self._values
 
     def __getitem__(self, expr: Expr) -> Floats:
-        classes, values = self._values[expr]
-        return values if classes is None else values.take(classes.of_row)
+        return self._values[expr].of_rows()
 
     def take(self, expr: Expr, rows: Indices) -> Floats:
         """The values of an expression at some rows."""
-        classes, values = self._values[expr]
-        return values.take(rows if classes is None else classes.of_row.take(rows))
+        return self._values[expr].at(rows)
 
     def by_class(self, expr: Expr) -> tuple[Classes | None, Floats]:
         """The values of each class of rows, or of each row where there are no classes."""
-        return self._values[expr]
+        column = self._values[expr]
+        return column.classes, column.of_rows() if column.classes is None else column.values
 
     @property
     def bytes(self) -> int:
         """Memory of the values and of the classes of rows."""
-        classes = (known.of_row.nbytes for known in self._classes.values() if known is not None)
+        classes = (known.bytes for known in self._classes.values() if known is not None)
         numbers = (numbers.nbytes for numbers, _ in self._numbers.values())
-        return sum(values.nbytes for _, values in self._values.values()) + sum(classes) + sum(numbers)
+        values = (column.values.nbytes for column in self._values.values() if column.order is None)
+        return sum(values) + sum(classes) + sum(numbers)
 
     def update(self, other: Columns) -> None:
         """Take the values that others have of the same rows."""
@@ -110,7 +151,7 @@ class Columns(Mapping[Expr, Floats]):
             )
             length = len(self.group) if classes is None else len(next(iter(columns.values())))
             for node, values in _read(own, columns, length, limits).items():
-                self._values[node] = classes, values
+                self._values[node] = _Column(classes, values)
 
     @property
     def is_large(self) -> bool:
@@ -145,24 +186,30 @@ class Columns(Mapping[Expr, Floats]):
         first = np.zeros(count, dtype=np.int64)
         first[of_row[::-1]] = np.arange(len(group) - 1, -1, -1)
         columns = {group.variables[place]: group.rows[first, place].astype(np.float64) for place in places}
-        return Classes(of_row, columns)
+        return Classes(columns, of_row)
 
     def reordered(self, order: Indices) -> Columns:
-        """The same values of some rows, in another sequence."""
+        """The same values of some rows, in another sequence; they are put into it when they are read."""
         group = self.group
         result = Columns(group.having(group.rows[order]))
         moved: dict[int, Classes] = {}
+        orders: dict[int, Indices] = {}
 
         def in_order(classes: Classes | None) -> Classes | None:
             # Values taken from others may have classes of their own for the same tiles.
             if classes is not None and id(classes) not in moved:
-                moved[id(classes)] = replace(classes, of_row=classes.of_row[order])
+                moved[id(classes)] = classes.in_order(order)
             return None if classes is None else moved[id(classes)]
 
         for tiles, classes in self._classes.items():
             result._classes[tiles] = in_order(classes)
-        for node, (classes, values) in self._values.items():
-            result._values[node] = in_order(classes), values[order] if classes is None else values
+        for node, column in self._values.items():
+            own = column.order
+            if own is not None and id(own) not in orders:
+                orders[id(own)] = own.take(order)
+            rows = order if own is None else orders[id(own)]
+            classes = in_order(column.classes)
+            result._values[node] = _Column(classes, column.values, rows if classes is None else None)
         return result
 
     def among(self, nodes: Sequence[Expr]) -> Columns:

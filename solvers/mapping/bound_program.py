@@ -33,7 +33,8 @@ from tilewright.formulation.expression.nodes import (
     as_node,
 )
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.foundation.arrays import Floats, Int32s, Int64s
+from tilewright.formulation.mapping.columns import Classes
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping import opcodes
 from tilewright.solvers.mapping.program import Runner
 from tilewright.solvers.mapping.staged_tables import Settled, StagedTable
@@ -42,7 +43,7 @@ from tilewright.solvers.mapping.table_bank import Entry, TableBank
 NONE = -1
 _NO_ROWS = np.zeros(0, dtype=np.int32)
 MOST_BYTES = 600_000_000
-"""Of the tables of one program."""
+"""Of all that the trees of one search read: rows, cells, and what their programs have of these."""
 
 
 class TablesTooLargeError(LimitReachedError):
@@ -62,9 +63,11 @@ class BoundProgram:
     search_limits : ``LimitReachedError`` is raised where one strikes, and `TablesTooLargeError` where memory
         is short
     bank : holds the values that the program reads; by default they are the program's own
+    room : bytes that rows, cells and all that is read of them may take
 
     Attributes
     ----------
+    bytes : what they take
     table_bytes : of values that were not in the bank before
     selectors : choices that it reads, with their places
     length : instructions
@@ -79,8 +82,8 @@ class BoundProgram:
         search_limits: Limits | None = None,
         owners: Sequence[Variable] = (),
         bank: TableBank | None = None,
+        room: int | None = None,
     ) -> None:
-        self._limits = search_limits
         self._owners = tuple(owners)
         self._staged = staged
         self._position = {table.table.group.name: i for i, table in enumerate(staged)}
@@ -96,7 +99,7 @@ class BoundProgram:
         self._settled_values: list[tuple[int, int, Expr, Floats]] = []
         self._settled_loads: dict[Expr, int] = {}
         self._slots: dict[tuple[int, int, int], int] = {}  # by group, classes and stage
-        self._slot_rows: list[tuple[int, int, Int32s | None]] = []  # group, stage, class of each row
+        self._slot_rows: list[tuple[int, int, Classes | None]] = []  # group, stage, classes of rows
         self._known: dict[tuple[Expr, bool], int] = {}
         self._emitted: dict[tuple[int, int, int, int, float], int] = {}  # by instruction
         self._positive: set[int] = set()  # registers of what is never negative
@@ -106,19 +109,26 @@ class BoundProgram:
         # last.
         checks = [self._register(expr, True) for expr, _ in limits]
         wanted = [self._register(expr, True) for expr in roots]
-        size = sum(size for *_, size in self._tables) + sum(
-            len(values) for *_, values in self._settled_values
+        tables = [*self._tabulated()]
+        by_row = [group for group, _, own in self._slot_rows if own is not None]
+        self.bytes = (
+            sum(table.bytes for table in staged)
+            + sum(8 * size for _, _, size, _ in tables)
+            + sum(4 * len(staged[group].table) for group in by_row)
         )
-        if 8 * size > MOST_BYTES:
+        if self.bytes > (MOST_BYTES if room is None else room):
             raise TablesTooLargeError("the tables of this order of decisions take too much memory")
         bank = bank or TableBank(exact=True)
         before = bank.bytes
-        values, starts = bank.placed(size, self._tabulated())
+        check = (lambda: None) if search_limits is None else search_limits.check
+        values, starts = bank.placed(tables, check)
         self.table_bytes = bank.bytes - before
         for load, start in zip(self._loads, starts, strict=False):
             group, _, third = self._arguments[load]
             self._arguments[load] = (group, start, third)
-        class_starts, classes = bank.joined([rows for *_, rows in self._slot_rows])
+        class_starts, classes = bank.joined(
+            [None if own is None else own.of_row for *_, own in self._slot_rows]
+        )
         row_starts, first_rows = bank.joined(
             [table.first_rows if self._slots else _NO_ROWS for table in staged]
         )
@@ -291,8 +301,6 @@ class BoundProgram:
     def _tabulated(self) -> Iterator[Entry]:
         """The tables of all loads."""
         for position, expr, low, stages, size in self._tables:
-            if self._limits is not None:
-                self._limits.check()
             staged = self._staged[position]
             yield staged, (expr, low, stages), size, partial(staged.bounds, expr, low, stages)
         for _, position, expr, values in self._settled_values:
@@ -302,9 +310,9 @@ class BoundProgram:
         """The number of a load of what an expression comes to once it is decided; ``NONE`` without one."""
         if settled is None:
             return NONE
-        slot = self._slots.setdefault((position, id(settled.of_row), settled.stage), len(self._slots))
+        slot = self._slots.setdefault((position, id(settled.classes), settled.stage), len(self._slots))
         if slot == len(self._slot_rows):
-            self._slot_rows.append((position, settled.stage, settled.of_row))
+            self._slot_rows.append((position, settled.stage, settled.classes))
         self._settled_values.append((slot, position, expr, settled.values))
         return len(self._settled_values) - 1
 

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 
 import numpy as np
@@ -54,7 +54,8 @@ class Layout:
     checked_limits : ``LimitReachedError`` is raised where one of these strikes
     exchangeable : pairs of groups whose tiles may change places, with the same tables
     axes : pairs of axes of an array that may change places, by their blocks
-    bank : holds what bound programs read; ``None`` where there is one program alone
+    bank : holds what bound programs read
+    room : bytes that rows, cells and a program may take
     shares : whether other layouts read the same tables
     tally : counts nodes and tables
     """
@@ -72,7 +73,8 @@ class Layout:
     checked_limits: Limits
     exchangeable: Sequence[tuple[int, int]] = ()
     axes: Sequence[tuple[int, int]] = ()
-    bank: TableBank | None = None
+    bank: TableBank = field(default_factory=partial(TableBank, exact=True))
+    room: int | None = None
     shares: bool = False
     tally: Tally = field(default_factory=Tally)
 
@@ -86,13 +88,19 @@ class Layout:
         limits = [(limit.expr, limit.bound) for limit in self.limits]
         roots = [root for root in (self.energy, self.cycles) if root is not None]
         laid = BoundProgram(
-            self.staged, limits, roots, self.lower_bounds, self.checked_limits, self.owners, self.bank
+            self.staged,
+            limits,
+            roots,
+            self.lower_bounds,
+            self.checked_limits,
+            self.owners,
+            self.bank,
+            self.room,
         )
         self.tally.table_bytes += laid.table_bytes
-        held = [staged.table.values for staged in self.staged]
-        if not self.shares and (self.bank is not None or sum(values.bytes for values in held) > _MOST_HELD):
-            for values in held:
-                values.clear()
+        held = sum(staged.table.values.bytes for staged in self.staged)
+        if not self.shares and (not self.bank.exact or held > _MOST_HELD):
+            self.drop_values()
         return laid
 
     @cached_property
@@ -132,7 +140,7 @@ class Layout:
     def drop_values(self) -> None:
         """Forget values of rows; a bound program keeps what it reads, and a division computes its own."""
         for staged in self.staged:
-            staged.table.values.clear()
+            staged.drop_values()
 
     @property
     def owners(self) -> tuple[Variable, ...]:
@@ -177,7 +185,7 @@ class Layout:
             powers=(1, 0),
             exchangeable=self.exchangeable if staged is self.staged else [],
             axes=self.axes if staged is self.staged else [],
-            bank=None,
+            bank=TableBank(exact=True),
         )
 
 
@@ -283,6 +291,7 @@ def laid_out(
     tally: Tally | None = None,
     legal: LegalTables | None = None,
     stages: Sequence[Stage] | None = None,
+    room: int | None = None,
 ) -> Layout:
     """The layout of a problem; raises ``LimitReachedError`` where a limit strikes before.
 
@@ -295,6 +304,7 @@ def laid_out(
     tally : counts nodes and tables, if anybody asks for them
     legal : the problem's tables, where several layouts share them
     stages : in which decisions are made, where no order of all of them says so
+    room : bytes that rows, cells and the program may take, where others are held
     """
     space, statement = problem.space, problem.statement
     if not program.await_compiled(lambda: checked_limits.expired):
@@ -324,7 +334,8 @@ def laid_out(
         checked_limits=checked_limits,
         axes=exchangeable_axes(problem),
         exchangeable=[pair for pair in pairs if staged[pair[0]].has_cells_of(staged[pair[1]])],
-        bank=bank,
+        bank=bank or TableBank(exact=True),
+        room=room,
         shares=legal.shares,
         tally=tally or Tally(),
     )

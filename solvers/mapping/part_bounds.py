@@ -26,6 +26,7 @@ from tilewright.solvers.mapping.nodes import Nodes
 
 _EFFORT = 2_000_000  # nodes bounded in looking at the outer levels alone
 _RELAXED_EFFORT = 16_000_000  # and at one store alone, which has fewer terms
+_MOST_KEPT = 100_000_000  # bytes of layouts that another storage may ask again
 _STEPS = 1.002 ** np.arange(1500)
 """Up to twenty times a bound."""
 
@@ -109,7 +110,9 @@ class PartBounds:
         if layout is None:
             part = self._division.parts[term]
             layout = self._layout.of_part(part.energy, part.limits, part.stages)
-            if storage:  # without choices of storage every term is asked for once: its tables may go
+            # Without choices of storage every term is asked for once: its tables may go.
+            kept = sum(known.bound_program.bytes for known in self._layouts.values())
+            if storage and layout.bound_program.bytes + kept <= _MOST_KEPT:
                 self._layouts[term] = layout
         goal = LeastEnergy(enough)
         search = BestFirst(self._search, goal, layout, storage)

@@ -251,6 +251,10 @@ class PatternBounds:
                 term.asked[0] = _EXACT if answer.is_exact else len(_EFFORTS)
                 yield self._known(0)
 
+    def forget_tables(self) -> None:
+        """Forget what searches of parts read; others read it anew."""
+        self._costs = PartCosts(self._search)
+
     def _known(self, pattern: int) -> BoundedPattern:
         """What is known of a pattern."""
         places = np.unravel_index(pattern, self._shape)

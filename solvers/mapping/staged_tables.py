@@ -19,6 +19,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.columns import Classes
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.tables import GroupTable
 from tilewright.foundation.arrays import Floats, Int32s, Int64s
@@ -38,12 +39,12 @@ class Settled:
     Parameters
     ----------
     stage : from which on every cell has rows of one class alone
-    of_row : the class of each row; ``None`` where every row is one of its own
+    classes : of rows; ``None`` where every row is one of its own
     values : of each class
     """
 
     stage: int
-    of_row: Int32s | None
+    classes: Classes | None
     values: Floats
 
 
@@ -58,23 +59,22 @@ class StagedTable:
     """
 
     def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
-        columns = dict(zip(table.group.variables, table.group.rows.T.copy(), strict=True))
-        keys = [_packed(_keys(columns, decided_by(table.group, nest, stage))) for stage in stages]
+        decided = [decided_by(table.group, nest, stage) for stage in stages]
+        columns = _columns(table.group)
         # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
-        flat = _packed([key for own in keys for key in own])
-        order = np.lexsort(flat[::-1]) if flat else np.arange(len(table))
+        keys = _packed(key for own in decided for key in _keys(columns, own))
+        self._order = order = np.lexsort(keys[::-1]) if keys else np.arange(len(table))
+        del keys, columns  # of millions of rows they take as much as all else
         self.table = table.reordered(order)
-        self._order = order
         self._never_negative: dict[Expr, bool] = {}
-        count = len(table)
-        changed = np.zeros(count, dtype=bool)
+        changed = np.zeros(len(table), dtype=bool)
         changed[:1] = True
         starts: list[Int32s] = []
-        for own in keys:
-            for key in own:
-                ordered = key[order]
+        columns = _columns(self.table.group)
+        for own in decided:
+            for key in _packed(_keys(columns, own)):
                 # A cell begins where anything decided so far differs from the row before.
-                changed[1:] |= ordered[1:] != ordered[:-1]
+                changed[1:] |= key[1:] != key[:-1]
             starts.append(np.flatnonzero(changed).astype(np.int32))
         self._lay(starts)
 
@@ -115,6 +115,12 @@ class StagedTable:
         """Take the values that the table has got since it was staged."""
         self.table.take(table, self._order)
 
+    def drop_values(self) -> None:
+        """Forget values of rows, and what is put together of cells to bound them."""
+        self.table.values.clear()
+        self._known_levels.clear()
+        self.__dict__.pop("first_rows", None)
+
     @property
     def bytes(self) -> int:
         """Memory of its rows and cells."""
@@ -152,7 +158,7 @@ class StagedTable:
         stage = max(self._settled_from[variable] for variable in expr.support)
         if stage >= len(self.starts):
             return None
-        return Settled(stage, None if classes is None else classes.of_row, values)
+        return Settled(stage, classes, values)
 
     def has_cells_of(self, other: StagedTable) -> bool:
         """Whether another table has the same rows and cells, in the same sequence."""
@@ -288,6 +294,11 @@ def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...
         )
         for dim in group.dims
     )
+
+
+def _columns(group: AxisGroup) -> dict[Variable, Int64s]:
+    """The tile sizes of all rows, by variable."""
+    return dict(zip(group.variables, group.rows.T.copy(), strict=True))
 
 
 def _keys(columns: MappingABC[Variable, Int64s], decided: Iterable[Decided]) -> list[Int64s]:

@@ -25,6 +25,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
+from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
 from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.pattern_descent import Descent
@@ -81,6 +82,27 @@ class _OpenTree:
         return max(self.tree.least * self.times, self.key)
 
 
+class _Efforts:
+    """What trees of single patterns took, by the order of their decisions: neither is better everywhere."""
+
+    def __init__(self) -> None:
+        self._known: dict[Deciding, tuple[int, int]] = {}  # trees, and nodes of all of them
+
+    def best(self, orders: Sequence[Deciding]) -> Deciding:
+        """The order whose trees took the fewest nodes on average; the first of those not tried yet."""
+
+        def nodes(deciding: Deciding) -> float:
+            trees, bounded = self._known.get(deciding, (1, 0))
+            return bounded / trees
+
+        return min(orders, key=nodes)
+
+    def note(self, deciding: Deciding, bounded: int) -> None:
+        """Count a tree that bounded so many nodes, at least one."""
+        trees, before = self._known.get(deciding, (0, 0))
+        self._known[deciding] = trees + 1, before + max(1, bounded)
+
+
 class PatternTrees:
     """The trees of one search over all storage patterns.
 
@@ -105,6 +127,7 @@ class PatternTrees:
         self._left: list[BoundedPattern] = []  # of large tables, the cheapest first
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
+        self._efforts = _Efforts()
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -152,6 +175,8 @@ class PatternTrees:
                 self._unstated = min(pattern.key, bounds.least) * scale
                 if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
                     self._left.append(pattern)
+        if self._left:
+            self._make_room()
         while self._left and not self._search.done:
             on_bound(self._least)
             pattern = self._left[0]
@@ -163,6 +188,13 @@ class PatternTrees:
                 if self._open:
                     return  # a limit struck
             self._left.pop(0)
+
+    def _make_room(self) -> None:
+        """Forget what patterns of few rows read, which are closed, and what their bounds did."""
+        assert self._bounds is not None
+        self._shared = dict.fromkeys(stored for stored, entry in self._shared.items() if entry is None)
+        self._bank.clear()
+        self._bounds.forget_tables()
 
     def _offer_mappings(self) -> None:
         """Offer mappings of single patterns, and of small machines: bounds say where better ones may be."""
@@ -206,12 +238,14 @@ class PatternTrees:
             self._rows[stored] = part.space.rows
             is_shared = self._rows[stored] <= _SHARED
             self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
-        entry = self._shared[stored]
+        entry, deciding = self._shared[stored], None
         if entry is None:
             if self._rows[stored] > most:
                 return False
             engine = storing(self._search.problem, pattern.stores)
-            entry = self._tree(self._search.problem.on(machine_of(engine, stored)), key, TableBank())
+            part = self._search.problem.on(machine_of(engine, stored))
+            deciding = self._efforts.best(orders_of_decisions(part))
+            entry = self._tree(part, key, TableBank(), deciding)
         tree = entry.tree
         if tree.empty:
             return True
@@ -226,14 +260,17 @@ class PatternTrees:
         tree.add(storage, _least_parts(entry, pattern, stored), dives)
         if all(entry is not other for other in self._open):
             self._open.append(entry)
-        if self._shared[stored] is None:
+        if deciding is not None:
             self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
+            self._efforts.note(deciding, entry.tree.bounded)
         return True
 
-    def _tree(self, part: LayerProblem, key: float, bank: TableBank) -> _OpenTree:
+    def _tree(
+        self, part: LayerProblem, key: float, bank: TableBank, deciding: Deciding | None = None
+    ) -> _OpenTree:
         """A tree with nothing open yet; ``key`` bounds all that will be, scaled."""
         inner = PatternSearch(self._search, part)
-        tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True)
+        tree = Tree(inner, Minimum(inner, self._source), part, bank, divides=True, deciding=deciding)
         return _OpenTree(tree, terms_at_stores(part), self._search.problem.key_scale / part.key_scale, key)
 
     def _go_on(self, entry: _OpenTree, on_bound: Callable[[float], None], ahead: float = 1 + _AHEAD) -> None:

@@ -17,6 +17,8 @@ Entry = tuple[object, Hashable, int, Callable[[Floats], object]]
 """Whose values they are, what of it, how many, and what writes them into memory."""
 _CHUNK = 1 << 26
 """Capacity of an arena in values.  They are addresses; memory is allocated as values are written."""
+_SMALL = 1 << 18
+"""Values of a single layout, up to which its arena has no more room than these take."""
 
 
 class TableBank:
@@ -24,7 +26,7 @@ class TableBank:
 
     Parameters
     ----------
-    exact : whether it serves a single program, whose arrays all differ: they are put together as they are
+    exact : whether it serves the programs of a single layout, whose arrays all differ: none is compared
     """
 
     def __init__(self, exact: bool = False) -> None:
@@ -39,6 +41,11 @@ class TableBank:
     def bytes(self) -> int:
         """Memory of what was put there, also where an arena that was full is still read."""
         return 8 * (self._full + self._used)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it serves a single layout."""
+        return self._exact
 
     def clear(self) -> None:
         """Forget everything; programs keep what they read."""
@@ -58,37 +65,44 @@ class TableBank:
         for array in arrays:
             starts.append(-1 if array is None else used)
             used += 0 if array is None else len(array)
+        if self._exact:
+            return starts, _laid(there)
         key = tuple(map(id, there))
         if key not in self._joined:  # what is joined is kept, and so its identity
-            laid = np.concatenate(there) if there else np.zeros(0, dtype=np.int32)
-            self._joined[key] = there, laid
+            self._joined[key] = there, _laid(there)
         return starts, self._joined[key][1]
 
-    def placed(self, size: int, tables: Iterable[Entry]) -> tuple[Floats, list[int]]:
+    def lacking(self, tables: Iterable[Entry]) -> int:
+        """How many values some arrays have that the arena has not."""
+        return sum(size for owner, what, size, _ in tables if what not in self._known.get(owner, ()))
+
+    def placed(self, tables: Sequence[Entry], check: Callable[[], None]) -> tuple[Floats, list[int]]:
         """Put some arrays where a program can read them, each as soon as it is computed.
 
         Parameters
         ----------
-        size : of all of them together
         tables : those that the arena has already are not computed again
+        check : called before each
 
         Returns
         -------
         An arena that has all of them, and where each begins there
         """
-        if self._used + size > len(self._arena):
-            self._arena = np.empty(size if self._exact else max(_CHUNK, size))
+        if self._used + self.lacking(tables) > len(self._arena):
+            size = sum(size for _, _, size, _ in tables)
+            # Dividing the energy adds little to what the program of the whole reads.
+            self._arena = np.empty(max(_CHUNK, size) if not self._exact else size * (1 + (size > _SMALL)))
             self._full += self._used
             self._used = 0
             self._forget()
-        return self._arena, [self._start(*entry) for entry in tables]
+        starts: list[int] = []
+        for entry in tables:
+            check()
+            starts.append(self._start(*entry))
+        return self._arena, starts
 
     def _start(self, owner: object, what: Hashable, size: int, write: Callable[[Floats], object]) -> int:
         """Where the arena has an array, which is computed where it is not known."""
-        if self._exact:
-            write(self._arena[self._used : self._used + size])
-            self._used += size
-            return self._used - size
         own = self._known.setdefault(owner, {})
         start = own.get(what)
         if start is None:
@@ -100,6 +114,9 @@ class TableBank:
     def _kept(self, values: Floats) -> int:
         """Where the arena has the array that was written behind all others: there, if not before."""
         size = len(values)
+        if self._exact:
+            self._used += size
+            return self._used - size
         likely = self._places.setdefault((size, *_traits(values)), [])
         for start in likely:
             if np.array_equal(self._arena[start : start + size], values):
@@ -107,6 +124,11 @@ class TableBank:
         self._used += size
         likely.append(self._used - size)
         return self._used - size
+
+
+def _laid(arrays: Sequence[Int32s]) -> Int32s:
+    """Some arrays one after the other."""
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=np.int32)
 
 
 def _traits(values: Floats) -> tuple[float, float, float]:

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import Layout, laid_out
+from tilewright.solvers.mapping.layout import Deciding, Layout, laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -45,6 +45,7 @@ class Tree(BestFirst):
     bank : keeps what the bound programs of several trees read
     divides : whether the energy is divided at once
     layout : the problem's, where it is known
+    deciding : in which order it decides, where the layout is not known; by default the most promising one
     """
 
     def __init__(
@@ -55,10 +56,16 @@ class Tree(BestFirst):
         bank: TableBank | None = None,
         divides: bool = False,
         layout: Layout | None = None,
+        deciding: Deciding | None = None,
     ) -> None:
         if layout is None:
             layout = laid_out(
-                problem or search.problem, search.limits, goal=goal, bank=bank, tally=search.tally
+                problem or search.problem,
+                search.limits,
+                goal=goal,
+                bank=bank,
+                deciding=deciding,
+                tally=search.tally,
             )
         division = divided(layout) if divides and layout.energy is not None and layout.fits else None
         if division is not None:

@@ -19,6 +19,7 @@ from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
@@ -56,7 +57,8 @@ class TwoOrders:
         legal = LegalTables(search.problem, search.limits, tables_beside(search.problem))
         # Both trees read the same values, which are dropped once the last one has its own.
         self._legal: LegalTables | None = legal
-        self._trees = [self._next_tree()]
+        self._trees: list[Tree] = []
+        self._trees.append(self._next_tree())
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
 
@@ -76,12 +78,18 @@ class TwoOrders:
                     deciding=deciding,
                     tally=self._search.tally,
                     legal=legal,
+                    room=self._room,
                 )
                 legal = None  # its memory serves the tree's program
                 return Tree(self._search, self._goal, layout=layout)
             except TablesTooLargeError:
                 if not self._orders:
                     raise
+
+    @property
+    def _room(self) -> int:
+        """Bytes that are left for what another tree reads."""
+        return bound_program.MOST_BYTES - sum(tree.layout.bound_program.bytes for tree in self._trees)
 
     @property
     def least(self) -> float:
@@ -107,7 +115,8 @@ class TwoOrders:
         is_near = bool(self._orders) and self._trees[0].open_parts <= _FEW_PARTS
         if is_near and self._ended(self._trees[0], _LONGER * turn, on_bound):
             return None
-        while self._orders and not self._search.done:
+        # Tables that are too large take long to be known as such; an order takes half as much as another.
+        while self._orders and self._room > bound_program.MOST_BYTES // 3 and not self._search.done:
             try:
                 self._trees.append(self._next_tree())
             except TablesTooLargeError:
@@ -115,6 +124,7 @@ class TwoOrders:
             self._trees[-1].begin(dive=False)
             if self._ended(self._trees[-1], turn, on_bound):
                 return None
+        self._legal = None  # its memory serves the trees
         while not self._search.done:
             # What one tree bounds better it will mostly prove sooner.
             ahead, *others = sorted(self._trees, key=lambda tree: -tree.least)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -26,7 +26,8 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import pattern_descent, storage_patterns
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, machine_of, stores_of, storing
 from tilewright.solvers.mapping.solve import solve
@@ -398,6 +399,64 @@ def test_patterns_of_large_tables_are_bounded_alone() -> None:
     assert result.bound is not None
     assert result.key is not None
     assert 0 < result.bound <= optimum <= result.key
+
+
+def test_the_order_that_took_fewer_nodes_is_taken() -> None:
+    """Every order is tried once, then that whose trees took the fewest nodes on average."""
+    first, second = orders_of_decisions(problem_on_four_levels("edp"))
+    efforts, taken = storage_patterns._Efforts(), list[Deciding]()
+    for bounded in (10, 30, 70, 0, 0):
+        taken.append(efforts.best([first, second]))
+        efforts.note(taken[-1], bounded)
+    assert taken == [first, second, first, second, second]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_trees_of_single_patterns_have_the_optimum_in_any_order(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order of decisions in them, they prove the same."""
+    problem, counted = problem_on_four_levels("edp"), list[Deciding]()
+    order = orders_of_decisions(problem)[place]
+    monkeypatch.setattr(storage_patterns, "_SHARED", 0)
+    monkeypatch.setattr(storage_patterns._Efforts, "best", lambda _efforts, orders: orders[place])
+    monkeypatch.setattr(
+        storage_patterns._Efforts, "note", lambda _efforts, deciding, _bounded: counted.append(deciding)
+    )
+    result = solve(problem, "branch")
+    assert (result.status, result.key) == (Status.OPTIMAL, proven_on_four_levels("edp"))
+    assert {*counted} == {order}
+
+
+def test_tables_make_room_for_patterns_of_many_rows() -> None:
+    """What closed patterns read is forgotten then; forgotten all the time, the optimum is the same."""
+    problem, made = problem_on_four_levels("edp"), list[int]()
+    state, make_room = PatternTrees._state, PatternTrees._make_room
+
+    def noted(trees: PatternTrees) -> None:
+        make_room(trees)
+        made.append(trees._bank.bytes)
+
+    def forgetful(
+        trees: PatternTrees, pattern: BoundedPattern, most: int, on_bound: Callable[[float], None]
+    ) -> bool:
+        is_opened = state(trees, pattern, most, on_bound)
+        before = trees._bank.bytes
+        make_room(trees)
+        assert trees._bank.bytes == 0 < before
+        assert not any(trees._shared.values())
+        return is_opened
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PatternTrees, "_state", forgetful)
+        result = solve(problem, "branch")
+    assert (result.status, result.key) == (Status.OPTIMAL, proven_on_four_levels("edp"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(storage_patterns, "_SHARED", 0)
+        patch.setattr(storage_patterns, "_LARGE", 0)
+        patch.setattr(PatternTrees, "_make_room", noted)
+        assert solve(problem, "branch").key == result.key
+    assert made == [0]
 
 
 def test_two_searches_with_one_seed_agree() -> None:

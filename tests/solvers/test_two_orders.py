@@ -10,12 +10,13 @@ from hypothesis import assume, given, settings
 from instances import Instance, instances
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import bound_program, layout, tree, two_orders
+from tilewright.solvers.mapping import bound_program, layout, table_bank, tree, two_orders
+from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import Deciding, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.solve import solve
@@ -27,6 +28,13 @@ def tree_of(search: LayerSearch, deciding: Deciding) -> Tree:
     """The tree of one order of decisions."""
     goal = Minimum(search, "test")
     return Tree(search, goal, layout=laid_out(search.problem, search.limits, goal=goal, deciding=deciding))
+
+
+def bytes_of_orders(problem: LayerProblem) -> list[int]:
+    """What the trees of all orders read, in bytes, the smallest first."""
+    search = LayerSearch(problem, Limits())
+    trees = [tree_of(search, deciding) for deciding in orders_of_decisions(problem)]
+    return sorted(tree.layout.bound_program.bytes for tree in trees)
 
 
 @settings(max_examples=effort(20))
@@ -52,17 +60,42 @@ def test_turns_of_any_length_end_in_the_optimum(instance: Instance) -> None:
 def test_tables_that_are_too_large(fitting: int, status: Status, monkeypatch: pytest.MonkeyPatch) -> None:
     """An order whose tables do not fit is passed by; with none left, a mapping is annealed and not proven."""
     problem = layer_problem(gemm(m=24, n=24, k=24), load_engine("eyeriss-168"), parse_objective("edp"))
-    search = LayerSearch(problem, Limits())
-    sizes = sorted(
-        tree_of(search, deciding).layout.bound_program.table_bytes
-        for deciding in orders_of_decisions(problem)
-    )
+    sizes = bytes_of_orders(problem)
     assert sizes[0] < sizes[1]
     monkeypatch.setattr(bound_program, "MOST_BYTES", sizes[0] if fitting else 1)
     result = solve(problem, "branch", Limits(seconds=20))
     assert result.status is status
     assert result.answer is not None
     assert ("memory" in result.message) == (not fitting)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_orders_that_fit_alone(missing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second tree is laid out where both together fit; without it the first one proves the optimum."""
+    problem = layer_problem(gemm(m=24, n=24, k=24), load_engine("eyeriss-168"), parse_objective("edp"))
+    expected = solve(problem, "branch").key
+    monkeypatch.setattr(two_orders, "_TURN", 100)
+    monkeypatch.setattr(two_orders, "_FEW_PARTS", -1)
+    monkeypatch.setattr(bound_program, "MOST_BYTES", sum(bytes_of_orders(problem)) - missing)
+    search = LayerSearch(problem, Limits())
+    turns = two_orders.TwoOrders(search, "test")
+    assert turns.run() is None
+    assert len(turns._trees) == 2 - missing
+    assert search.key == expected
+
+
+def test_a_division_computes_few_tables_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A divided energy reads most of what the energy itself did, from where it is."""
+    problem = layer_problem(gemm(m=48, n=36, k=40), load_engine("eyeriss-168"), parse_objective("energy"))
+    monkeypatch.setattr(table_bank, "_SMALL", 0)
+    search = LayerSearch(problem, Limits())
+    whole = tree_of(search, orders_of_decisions(problem)[0]).layout
+    before = whole.bound_program.table_bytes
+    division = divided(whole)
+    assert division.parts
+    again = whole.dividing(division.energy, division.parts).bound_program
+    assert again.table_bytes < 0.5 * before
+    assert again.bytes > 0.5 * whole.bound_program.bytes
 
 
 @pytest.mark.parametrize(("objective", "engine"), [("edp", "eyeriss-168"), ("energy", "eyeriss-256")])
