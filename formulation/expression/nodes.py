@@ -297,6 +297,8 @@ def total(terms: Iterable[Expr | int]) -> Expr:
     constant = 0
     for term in terms:
         constant += term.value if isinstance(term, Constant) else _collect(term, 1, collected)
+    if not collected:
+        return as_expr(constant)
     pairs = tuple([(coefficient, core) for core, coefficient in collected.items() if coefficient])
     if not pairs:
         return as_expr(constant)
@@ -308,24 +310,21 @@ def total(terms: Iterable[Expr | int]) -> Expr:
 
 def _collect(term: Expr | int, coefficient: int, collected: dict[Expr, int]) -> int:
     """Add a multiple of a term to those that are like it; its constant part is returned."""
-    kind = type(term)
-    if kind is Product:
+    if isinstance(term, Product):
         # ``2*x`` and ``3*x`` are like terms, though they are different nodes.
-        core = cast(Product, term).core
-        if core is not None:
-            coefficient *= cast(Constant, cast(Product, term).factors[0]).value
-            term = core
-    elif kind is Constant:
-        return coefficient * cast(Constant, term).value
-    elif kind is Sum:
-        constant = coefficient * cast(Sum, term).constant
-        for inner, part in cast(Sum, term).terms:
+        if term.core is not None:
+            coefficient *= cast(Constant, term.factors[0]).value
+            term = term.core
+    elif isinstance(term, Constant):
+        return coefficient * term.value
+    elif isinstance(term, Sum):
+        constant = coefficient * term.constant
+        for inner, part in term.terms:
             constant += _collect(part, coefficient * inner, collected)
         return constant
     elif isinstance(term, int):
         return coefficient * term
-    expr = cast(Expr, term)
-    collected[expr] = collected.get(expr, 0) + coefficient
+    collected[term] = collected.get(term, 0) + coefficient
     return 0
 
 
@@ -340,19 +339,17 @@ def product(factors: Iterable[Expr | int]) -> Expr:
     constant = 1
     opened: list[Expr] = []
     for factor in factors:
-        kind = type(factor)
-        if kind is Constant:
-            constant *= cast(Constant, factor).value
-        elif kind is Product:
-            parts = cast(Product, factor)
-            if parts.core is not None:
-                number, *rest = parts.factors  # none of which is a product to be opened
+        if isinstance(factor, Constant):
+            constant *= factor.value
+        elif isinstance(factor, Product):
+            if factor.core is not None:
+                number, *rest = factor.factors  # none of which is a product to be opened
                 constant *= cast(Constant, number).value
                 opened += rest
-            elif parts.group is None:
-                opened += parts.factors
+            elif factor.group is None:
+                opened += factor.factors
             else:
-                opened.append(parts)
+                opened.append(factor)
         elif isinstance(factor, Expr):
             opened.append(factor)
         else:

@@ -93,7 +93,7 @@ def _counts(nest: Nest, tensor: Tensor, stores: Sequence[int], level: int, whole
     outside = frozenset(nest.spatial_between(0, place[1])) if whole_run else frozenset[int]()
     below = spread_of(nest, tensor, outside, nest.spatial_between(place[1], inner[1]), store)
     pool = nest.pool(tensor, level)
-    key = tensor.name, place, inner, depth > 0, outside, below, pool, whole_run, *features
+    key = tensor.name, place, inner, depth > 0, outside, below, pool, bool(pool) and whole_run, *features
     known = nest.counted.get(key)
     if known is None:
         known = nest.counted[key] = _counts_at(nest, tensor, place, inner, depth, (outside, below), whole_run)

@@ -11,7 +11,7 @@ Thresholds = tuple[int, int, int]
 """Objects made between two looks, and looks before one that goes further, as for `gc.set_threshold`."""
 
 AT_START: Thresholds = (500_000, 10, 10)
-IN_SEARCH: Thresholds = (100_000, 10, 10)
+IN_SEARCH: Thresholds = (200_000, 10, 10)
 
 _lock = threading.Lock()
 _before: list[Thresholds] = []
