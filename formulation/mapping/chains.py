@@ -255,12 +255,7 @@ def _chains(
     continued = _continued(tiles, most, among)
     for step, trips in enumerate(most):
         sizes, which = np.unique(last, return_inverse=True)
-        menus = [tiles(int(size)) for size in sizes]
-        if trips:  # increasing, so that few trips are at the end
-            starts = [
-                bisect_left(menu, -(-int(size) // trips)) for menu, size in zip(menus, sizes, strict=True)
-            ]
-            menus = [menu[start:] for menu, start in zip(menus, starts, strict=True)]
+        menus = [_inside(size, tiles, trips) for size in sizes.tolist()]
         if among:
             menus = [[size for size in menu if size in continued[step]] for menu in menus]
         counts = np.array([len(menu) for menu in menus], dtype=np.int64)
@@ -286,14 +281,15 @@ def _continued(tiles: Callable[[int], Sequence[int]], most: tuple[int, ...], amo
     for step in reversed(range(len(among))):
         own = set(among[step])
         if result:
-            trips = most[step + 1]
-            own = {
-                size
-                for size in own
-                if any(inner in result[-1] and (not trips or inner * trips >= size) for inner in tiles(size))
-            }
+            own = {size for size in own if not result[-1].isdisjoint(_inside(size, tiles, most[step + 1]))}
         result.append(own)
     return result[::-1]
+
+
+def _inside(size: int, tiles: Callable[[int], Sequence[int]], trips: int) -> Sequence[int]:
+    """What may stand inside a tile and takes so many trips at most, 0 for any number."""
+    menu = tiles(size)
+    return menu[bisect_left(menu, -(-size // trips)) :] if trips else menu  # few trips are at the end
 
 
 def _shared(rows: Int64s) -> Int64s:
