@@ -20,6 +20,7 @@ from tilewright.foundation.arrays import Floats, Indices, Int32s, Int64s
 
 BLOCK = LARGE = 1 << 14
 """Rows that are tabulated at once, some milliseconds for the dearest expressions; fewer are never classed."""
+_FEW = 1 << 10  # rows, up to which no limit is checked inside an expression
 _FEWER = 4  # times fewer classes than rows, from which on they are worth their map
 _DENSE = 8  # times the rows, up to which codes are counted rather than sorted
 
@@ -240,7 +241,10 @@ def _read(
         result = {node: np.empty(length) for node in nodes}
     for start in range(0, max(1, length), BLOCK):
         block = {v: column[start : start + BLOCK].astype(np.float64) for v, column in columns.items()}
-        reader = BatchReader(block) if limits is None else BatchReader(block, check=limits.check)
+        if limits is None or length <= _FEW:  # an expression of few rows is read within a millisecond
+            reader = BatchReader(block)
+        else:
+            reader = BatchReader(block, check=limits.check)
         for node in nodes:
             if limits is not None:
                 limits.check()

@@ -130,7 +130,7 @@ class ArrayBounds:
         ]
         self._usage: dict[str, Distinct] = {}
         self._joined: dict[tuple[str, ...], Distinct] = {}
-        self._least_values: dict[Expr, Floats] = {}
+        self._least_values: dict[Expr, tuple[Floats, Int64s, float]] = {}
         self._of_products: dict[Product, tuple[float, float]] = {}
         self._values = {table.group.name: table.values for table in tables.tables}
         for table in tables.tables:
@@ -168,15 +168,17 @@ class ArrayBounds:
 
     def _least(self, node: Product) -> tuple[float, float]:
         """The least value under the array's limits, and without them."""
-        scale, plain = 1.0, 1.0
+        scale, plain, used = 1.0, 1.0, np.int64(1)
         least: dict[str, Floats] = {}
         for factor in node.factors:
             if isinstance(factor, Constant):
                 scale = factor.value
             else:
                 assert factor.group is not None
-                least[factor.group] = self._least_of(factor, factor.group)
-                plain *= float(least[factor.group].min())
+                least[factor.group], usage, cheapest = self._least_of(factor, factor.group)
+                plain, used = plain * cheapest, used * usage
+        if (used <= np.array(self._sizes or [1])).all():
+            return scale * plain, scale * plain  # the least of all factors fit together
         joined: tuple[str, ...] = ()
         costs = np.ones(1)
         for group in self._usage:
@@ -187,12 +189,15 @@ class ArrayBounds:
                 costs = self._together(joined).least(pairs.ravel())
         return scale * float(costs.min()), scale * plain
 
-    def _least_of(self, factor: Expr, group: str) -> Floats:
-        """The least value of a factor under every usage of its group."""
-        least = self._least_values.get(factor)
-        if least is None:
-            least = self._least_values[factor] = self._usage[group].least(self._values[group][factor])
-        return least
+    def _least_of(self, factor: Expr, group: str) -> tuple[Floats, Int64s, float]:
+        """The least value of a factor under every usage of its group; the usage of the least, and this."""
+        known = self._least_values.get(factor)
+        if known is None:
+            least = self._usage[group].least(self._values[group][factor])
+            place = int(least.argmin())
+            known = least, self._usage[group].usage[place], float(least[place])
+            self._least_values[factor] = known
+        return known
 
     def _together(self, groups: tuple[str, ...]) -> Distinct:
         """What some groups use together, by what the first of them use and what the last one does."""
