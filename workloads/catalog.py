@@ -188,4 +188,4 @@ def _load_shipped(text: str, batch: int | None, options: OnnxOptions | None) -> 
         )
     from tilewright.workloads.onnx.importer import load_onnx
 
-    return load_onnx(shipped[name], batch, name, options)
+    return load_onnx(shipped[name], batch, name, options, bounded=False)

@@ -85,7 +85,7 @@ def load_onnx(
     source : a file, or a loaded model
     batch : samples per run; ``None`` keeps the model's own number, or 1 where the model leaves it open
     name : the network's name; by default the file's (or graph's)
-    bounded : whether the model is from anywhere; one that this package makes itself needs no limits
+    bounded : whether the model is from anywhere; one of this package or of onnx's own needs no limits
 
     Returns
     -------
