@@ -12,12 +12,13 @@ import sys
 from typing import NoReturn
 
 from tilewright.cli.terminal import beginning
-from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
 
 
 def main() -> NoReturn:
     """Load the command line, and run it."""
     beginning.begin()
+    from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
+
     try:
         interrupt_on_signals()
         from tilewright.cli import main as program
