@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import network_search
+from tilewright.solvers.mapping import network_search, two_orders
+from tilewright.solvers.mapping.layout import LegalTables
 from tilewright.solvers.mapping.network_problem import NetworkProblem, network_problem
 from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
+from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.selection import SelectedLayer
@@ -170,6 +173,34 @@ def test_layers_that_share_tables_are_searched_as_alone(threads: int) -> None:
         together = answer.result
         assert (together.key, together.answer) == (alone.key, alone.answer)
         assert [method.nodes for method in together.effort.methods] == [
+            method.nodes for method in alone.effort.methods
+        ]
+
+
+def test_rows_of_perfect_factors_are_shared_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers share tables of perfect factors, and are searched as alone: with the same mappings and nodes."""
+    texts = ["gemm:M=48,N=36,K=40", "gemm:M=48,N=40,K=40"]
+    layers = [SelectedLayer(parse_layer(text)[1], (text,)) for text in texts]
+    stated = network_problem(layers, load_engine("nvdla-256"), parse_objective("edp"))
+    problems = [state() for state in stated.states]
+    few = max(problem.with_perfect_factors().space.rows for problem in problems)
+    assert all(problem.space.rows > few for problem in problems)
+    monkeypatch.setattr(two_orders, "_SOON", few)
+    asked: list[tuple[bool, object]] = []
+
+    def legal_tables(problem: LayerProblem, limits: Limits, shared: SharedTables | None) -> LegalTables:
+        asked.append((problem.space.rows <= few, shared))
+        return LegalTables(problem, limits, shared)
+
+    monkeypatch.setattr(two_orders, "LegalTables", legal_tables)
+    together = list(search_network(stated, limits=Limits(seconds=60, threads=1)))
+    assert [is_perfect for is_perfect, _ in asked] == [True, False] * 2
+    assert len({id(shared) for _, shared in asked}) == 1
+    assert asked[0][1] is not None
+    for answer, problem in zip(together, problems, strict=True):
+        alone = solve(problem, limits=Limits(seconds=60, threads=1))
+        assert (answer.result.key, answer.result.answer) == (alone.key, alone.answer)
+        assert [method.nodes for method in answer.result.effort.methods] == [
             method.nodes for method in alone.effort.methods
         ]
 

@@ -96,6 +96,27 @@ def test_cells_are_nested_and_their_ends_exact(instance: Instance, spread_first:
                 assert children[-1] == len(inner)
 
 
+@settings(max_examples=effort(6))
+@given(INSTANCES)
+def test_bounds_that_are_kept_stay_as_they_are(instance: Instance) -> None:
+    """Bounds are the same the second time, whatever somebody does with those that were given out."""
+    problem = instance.problem()
+    stages = stages_of(problem.space)
+    for table in Tables(problem.space.groups, roots(problem)).tables:
+        staged = StagedTable(table, problem.space.nest, stages)
+        for node in staged.table.values if len(table) else ():
+            first = staged.bounds(node, low=True)
+            expected = first.copy()
+            first[:] = -1
+            into = np.empty(staged.size())
+            assert staged.bounds(node, low=True, into=into) is into
+            into[:], again = -2, staged.bounds(node, low=True)
+            assert np.array_equal(again, expected)
+            assert (staged.bounds(node, low=False) >= expected).all()
+            within = staged.in_stages([0])
+            assert np.array_equal(within.bounds(node, low=True), expected[: within.size()])
+
+
 @settings(max_examples=effort(24))
 @given(INSTANCES, st.booleans())
 def test_stages_that_decide_nothing_are_left_out(instance: Instance, spread_first: bool) -> None:

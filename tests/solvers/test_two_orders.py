@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from effort import effort
@@ -18,7 +19,7 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import bound_program, layout, table_bank, tree, two_orders
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.layout import Deciding, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree import Tree
 from tilewright.workloads.mapping.operators import gemm
@@ -122,8 +123,10 @@ def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) ->
     assert problem.space.rows > two_orders._SOON
     optimal = solve(problem, "branch")
 
-    def strike(*_: object) -> None:
-        raise LimitReachedError
+    def strike(stated: LayerProblem, *others: Any) -> LegalTables:
+        if stated.space.rows == problem.space.rows:
+            raise LimitReachedError
+        return LegalTables(stated, *others)
 
     monkeypatch.setattr(two_orders, "LegalTables", strike)
     result = solve(problem, "branch")

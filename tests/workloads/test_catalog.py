@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ def test_shipped_models_have_their_known_size(name: str) -> None:
     assert network.batch == 1
     assert round(network.macs / 1e9, 3) == giga
     assert len(network.mac_layers) == layers
+
+
+def test_shipped_models_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the onnx package ships is trusted as its code is, so its inference needs no process of its own."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    assert len(resolve_model("onnx:squeezenet").layers) > 10
 
 
 @pytest.mark.parametrize("name", SHIPPED)
