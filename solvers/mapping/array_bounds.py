@@ -168,7 +168,8 @@ class ArrayBounds:
 
     def _least(self, node: Product) -> tuple[float, float]:
         """The least value under the array's limits, and without them."""
-        scale, plain, used = 1.0, 1.0, np.int64(1)
+        scale, plain, sizes = 1.0, 1.0, np.array(self._sizes or [1])
+        used = np.ones_like(sizes)
         least: dict[str, Floats] = {}
         for factor in node.factors:
             if isinstance(factor, Constant):
@@ -177,7 +178,7 @@ class ArrayBounds:
                 assert factor.group is not None
                 least[factor.group], usage, cheapest = self._least_of(factor, factor.group)
                 plain, used = plain * cheapest, used * usage
-        if (used <= np.array(self._sizes or [1])).all():
+        if (used <= sizes).all():
             return scale * plain, scale * plain  # the least of all factors fit together
         joined: tuple[str, ...] = ()
         costs = np.ones(1)
