@@ -59,10 +59,7 @@ class Either(Stop):
     conditions: tuple[Stop, ...] = ()
 
     def holds(self, elapsed: float, search: Running | None) -> bool:
-        for condition in self.conditions:  # asked thousands of times, so without a generator
-            if condition.holds(elapsed, search):
-                return True
-        return False
+        return any(condition.holds(elapsed, search) for condition in self.conditions)
 
     @property
     def parts(self) -> tuple[Stop, ...]:
