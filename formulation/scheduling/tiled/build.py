@@ -35,8 +35,8 @@ from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Role, Tensor
 
-MIXED_READS = 5_000_000
-"""Reads behind movement that mixes coordinates, for every second that is left, that are not too many."""
+MIXED_READS = 3_000_000
+"""Reads, for every second that is left, that are not too many where coordinates mix on the way."""
 
 
 class _Builder:
@@ -283,9 +283,9 @@ class _Builder:
             self.add_reads(index, readers, block.ravel())
 
     def _afford(self, index: int, reads: int) -> None:
-        """Refuse reads that alone take longer than the time that is left."""
+        """Refuse reads that take longer than the time that is left, together with those known so far."""
         left = None if self.limits is None else self.limits.remaining
-        if left is not None and reads > MIXED_READS * left:
+        if left is not None and reads + int(self.counts.sum()) > MIXED_READS * left:
             raise LimitReachedError(
                 f"{self._outline()}; {self.units[index].name} reads {reads:,} parts of results, as "
                 "coordinates mix on the way to it: too many for a plan in the time that was left"
