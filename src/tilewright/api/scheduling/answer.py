@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilewright.api.claimed import Claimed
 from tilewright.foundation.disk import check_writable, write_file
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tilewright.report.records.scheduling.herald.document import CodesignDocument, ScheduleDocument
     from tilewright.report.records.scheduling.tiled.document import PlanDocument
 
-    SchedulingDocument = ScheduleDocument | CodesignDocument | PlanDocument
+    SchedulingDocument: TypeAlias = ScheduleDocument | CodesignDocument | PlanDocument
 
 
 class SchedulingAnswer(Claimed):
