@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.loading import begin_reading
 from tilewright.workloads.families import FAMILIES, family_network, is_family
 from tilewright.workloads.linked_layers import linked_network
 from tilewright.workloads.mapping.layer_fields import KINDS
@@ -98,10 +99,9 @@ def resolve_model(text: str, batch: int | None = None, options: OnnxOptions | No
         return load_onnx(text, batch, options=options)
     if suffix in (".yaml", ".yml"):
         return _from_file(Path(text), batch)
-    if builder(text) is not None:
-        return _built_in(text, batch or 1)
-    if is_family(text):
-        return family_network(text, batch)
+    if is_built_in(text):
+        begin_reading()
+        return family_network(text, batch) if builder(text) is None else _built_in(text, batch or 1)
     kind, colon, _ = text.partition(":")
     if colon and not os.path.exists(text):
         known = (*KINDS, PREFIX.removesuffix(":"))

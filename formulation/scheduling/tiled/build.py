@@ -35,8 +35,8 @@ from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.workloads.mapping.operator import Role, Tensor
 
-MIXED_READS = 5_000_000
-"""Reads behind movement that mixes coordinates, for every second that is left, that are not too many."""
+READS = 2_500_000
+"""Reads, for every second that is left, beyond which no plan is begun: it would not be complete."""
 
 
 class _Builder:
@@ -103,6 +103,7 @@ class _Builder:
             self._partial_sums(index)
             for read in unit.reads:
                 self._read(index, read)
+        self._afford()
         for source in [*self.sources, *self.inputs.values()]:
             check(self.limits, self._outline)
             for readers, blocks in source.reads(self.add_blocks):
@@ -272,7 +273,9 @@ class _Builder:
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots
         met = sample_entries(self.tilings[index].samples, 1, source.cuts[0])
-        self._afford(index, len(met.count) * len(boxes) * number.size)
+        more = len(met.count) * len(boxes) * number.size
+        name = self.units[index].name
+        self._afford(more, f"; {name} reads {more:,} parts of results, as coordinates mix on the way to it")
         for mine, theirs, count in zip(met.consumer, met.producer, met.count, strict=True):
             elements = -(-np.multiply.outer(boxes * int(count), share) // total)
             size = in_bytes(elements * source.bits)
@@ -283,13 +286,12 @@ class _Builder:
             readers = np.tile(self.base[index] + int(mine) * per_sample + reader, len(boxes))
             self.add_reads(index, readers, block.ravel())
 
-    def _afford(self, index: int, reads: int) -> None:
-        """Refuse reads that alone take longer than the time that is left."""
+    def _afford(self, more: int = 0, reason: str = "") -> None:
+        """Refuse reads, and some more, that take longer than the time that is left."""
         left = None if self.limits is None else self.limits.remaining
-        if left is not None and reads > MIXED_READS * left:
+        if left is not None and more + int(self.counts.sum()) > READS * left:
             raise LimitReachedError(
-                f"{self._outline()}; {self.units[index].name} reads {reads:,} parts of results, as "
-                "coordinates mix on the way to it: too many for a plan in the time that was left"
+                f"{self._outline()}{reason}: too many for a plan in the time that was left"
             )
 
     def _read_unmapped_input(self, index: int, read: Read, tensor: Tensor) -> None:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.foundation.arrays import Int64s, distinct
-from tilewright.workloads.mapping.operator import Axis, Operator
+from tilewright.workloads.mapping.operator import Axis, Operator, Term
 
 Range = tuple[int, int]
 
@@ -54,6 +54,24 @@ class Shape:
         """The loops that lie along an axis of a tiling."""
         scattered = (term.dim for axis in self.scattered if axis is not None for term in axis.terms)
         return frozenset([*itertools.chain(*self.loops), *scattered, *([self.part] if self.part else [])])
+
+
+@dataclass(frozen=True)
+class Digit:
+    """Some digits of the positions of an axis: of a position ``p`` they are ``p // every % size``.
+
+    Heads that share their keys lie along one axis with the tokens of each, so that it runs along channels by
+    its outer digits and along rows by its inner ones.
+    """
+
+    axis: Axis
+    every: int
+    size: int
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """Of the axis."""
+        return self.axis.terms
 
 
 _SHAPES: dict[int, tuple[Operator, Shape]] = {}
@@ -146,8 +164,17 @@ def inner_run(operator: Operator, axis: int) -> int:
     return operator.bounds[names[-1]]
 
 
-def run_touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Range | None:
+def run_touched(axis: Axis | Digit, ranges: dict[str, Range], bounds: dict[str, int]) -> Range | None:
     """From which position up to which loops in these ranges touch a tensor's axis; ``None`` with gaps."""
+    if isinstance(axis, Digit):
+        whole = run_touched(axis.axis, ranges, bounds)
+        if whole is None or whole[0] == whole[1]:
+            return whole and (0, 0)
+        low, high = whole[0] // axis.every, (whole[1] - 1) // axis.every
+        first, last = low % axis.size, high % axis.size
+        if high - low >= axis.size - 1:
+            return 0, axis.size
+        return (first, last + 1) if first <= last else None
     if len(axis.terms) == 1:
         only = axis.terms[0]
         low, high = ranges.get(only.dim, (0, bounds[only.dim]))
@@ -162,11 +189,13 @@ def run_touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) ->
     return first, first + run
 
 
-def touched(axis: Axis, ranges: dict[str, Range], bounds: dict[str, int]) -> Int64s:
+def touched(axis: Axis | Digit, ranges: dict[str, Range], bounds: dict[str, int]) -> Int64s:
     """Positions of a tensor's axis that loops in these ranges touch, ascending; strides leave gaps."""
     run = run_touched(axis, ranges, bounds)
     if run is not None:
         return np.arange(*run, dtype=np.int64)
+    if isinstance(axis, Digit):
+        return distinct(touched(axis.axis, ranges, bounds) // axis.every % axis.size)
     spans = [(term.stride, *ranges.get(term.dim, (0, bounds[term.dim]))) for term in axis.terms]
     if len(spans) == 1:
         stride, low, high = spans[0]

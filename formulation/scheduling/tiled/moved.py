@@ -2,15 +2,18 @@
 
 A link's view says which element of the result stands where in the operand, as digits of the result's
 row-major order.  Where every axis of the operand runs along one coordinate of the result, reads are
-products over coordinates as anywhere else.
+products over coordinates as anywhere else.  An axis may run along several by digits of its own: a tile of it
+reads the product of what its positions have of each, which is more than they are where it crosses the end of
+a run of the inner ones.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tilewright.formulation.scheduling.tiled.coordinates import coordinate_of
+from tilewright.formulation.scheduling.tiled.coordinates import Digit, coordinate_of
 from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, depends_on
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 from tilewright.workloads.network import Link
@@ -19,6 +22,9 @@ from tilewright.workloads.views import Digits
 Run = tuple[int, int, int]
 """Coordinate, and step and number of the positions along it."""
 
+Runs = tuple[Run, ...]
+"""Digits of an axis by what they run along, the innermost first; none for an axis of one element."""
+
 
 @dataclass(frozen=True)
 class Moved:
@@ -26,32 +32,40 @@ class Moved:
 
     Parameters
     ----------
-    runs : per axis of the operand, the positions that it runs along; ``None`` for an axis of one element
+    runs : per axis of the operand, the positions that it runs along
     sizes : per axis, its elements; more than its run has where others lie beside it
     before : per axis, its elements before the run
     first : where the operand begins along channels, rows and columns
     """
 
-    runs: tuple[Run | None, ...]
+    runs: tuple[Runs, ...]
     sizes: tuple[int, ...]
     before: tuple[int, ...]
     first: tuple[int, int, int]
 
+    @property
+    def mixed(self) -> bool:
+        """Whether an axis runs along several coordinates."""
+        return any(len(runs) > 1 for runs in self.runs)
+
 
 def moved(maker: Operator, link: Link | None) -> Moved | None:
-    """How the operand of a link lies along its maker's result; ``None`` where that is not known, or where an
-    axis mixes coordinates.
+    """How the operand of a link lies along its maker's result; ``None`` where that is not known, or where
+    positions along an axis have gaps.
     """
     view = None if link is None or link.rows else link.view
     # results made in strides may be cropped, so that their sizes are not those of the view
     if view is None or any(axis.is_compound for axis in maker.output.axes):
         return None
     result = _Result(maker)
-    runs = tuple(result.run(extent.digits) for extent in view.axes)
-    if any(run is None and extent.size > 1 for run, extent in zip(runs, view.axes, strict=True)):
-        return None
+    runs = []
+    for extent in view.axes:
+        along = result.runs(extent.digits)
+        if along is None or (len(along) > 1 and not extent.is_full) or (not along and extent.size > 1):
+            return None
+        runs.append(along)
     before = tuple(extent.start for extent in view.axes)
-    return Moved(runs, view.shape, before, result.position(view.first))
+    return Moved(tuple(runs), view.shape, before, result.position(view.first))
 
 
 def moved_axes(operator: Operator, tensor: Tensor, lies: Moved) -> tuple[OperandAxes, ...] | None:
@@ -68,38 +82,34 @@ def moved_axes(operator: Operator, tensor: Tensor, lies: Moved) -> tuple[Operand
     """
     if len(lies.runs) != len(tensor.axes):
         return None
+    digits = [
+        (coordinate, step, count, place, math.prod(inner[2] for inner in runs[:at]))
+        for place, runs in enumerate(lies.runs)
+        for at, (coordinate, step, count) in enumerate(runs)
+    ]
     per_axis: list[OperandAxes] = []
     for coordinate in range(3):
-        along = sorted(
-            (run[1], place) for place, run in enumerate(lies.runs) if run is not None and run[0] == coordinate
-        )
-        step = 1
-        for number, (stride, place) in enumerate(along):
-            run, axis = lies.runs[place], tensor.axes[place]
-            assert run is not None
+        along = sorted(digit[1:] for digit in digits if digit[0] == coordinate)
+        axes: list[Axis | Digit] = []
+        reached = 1
+        for step, count, place, every in along:
+            axis, runs = tensor.axes[place], lies.runs[place]
             # the innermost axis may have padding, other tensors or a window; the others are whole loops
-            if stride != step or axis.size != lies.sizes[place] or not (number == 0 or _is_loop(axis, run)):
+            plain = not axes and len(runs) == 1
+            if step != reached or axis.size != lies.sizes[place] or not (plain or _is_loop(axis, runs)):
                 return None
-            step *= run[2]
-        axes = tuple(tensor.axes[place] for _, place in reversed(along))
+            axes.insert(0, axis if len(runs) == 1 else Digit(axis, every, count))
+            reached *= count
+        _, inner, place, _ = along[0] if along else (1, 1, 0, 1)
+        before = lies.before[place] if along else 0
         depends = tuple(sorted(depends_on(operator, axes)))
-        innermost = along[0][1] if along else None
-        run = None if innermost is None else lies.runs[innermost]
-        per_axis.append(
-            OperandAxes(
-                axes,
-                1 if run is None else run[2],
-                0 if innermost is None else lies.before[innermost],
-                -lies.first[coordinate],
-                depends,
-            )
-        )
+        per_axis.append(OperandAxes(tuple(axes), inner, before, -lies.first[coordinate], depends))
     return tuple(per_axis)
 
 
-def _is_loop(axis: Axis, run: Run) -> bool:
-    """Whether an axis is one loop along a run, all of it."""
-    return len(axis.terms) == 1 and axis.terms[0].stride == 1 and axis.size == run[2]
+def _is_loop(axis: Axis, runs: Runs) -> bool:
+    """Whether an axis is one loop along its runs, all of them."""
+    return len(axis.terms) == 1 and axis.terms[0].stride == 1 and axis.size == math.prod(n for *_, n in runs)
 
 
 class _Result:
@@ -126,20 +136,18 @@ class _Result:
             at[coordinate] += element // order % size * step
         return at[0], at[1], at[2]
 
-    def run(self, digits: Digits) -> Run | None:
-        """The positions that digits run along; ``None`` for those of several coordinates, or with gaps."""
-        known: Run | None = None
+    def runs(self, digits: Digits) -> Runs | None:
+        """The positions that digits run along; ``None`` where they have gaps."""
+        runs: list[Run] = []
         for part in self._parts(digits):
             if part is None:
                 return None
             coordinate, step, count = part
-            if known is None:
-                known = part
-            elif known[0] == coordinate and known[1] * known[2] == step:
-                known = coordinate, known[1], known[2] * count
+            if runs and runs[-1][0] == coordinate and runs[-1][1] * runs[-1][2] == step:
+                runs[-1] = coordinate, runs[-1][1], runs[-1][2] * count
             else:
-                return None
-        return known
+                runs.append(part)
+        return tuple(runs)
 
     def _parts(self, digits: Digits) -> Iterator[Run | None]:
         """Digits divided where an axis of the result ends, the innermost first."""

@@ -19,6 +19,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     CHANNEL,
     PART,
     ROW,
+    Digit,
     Range,
     coordinate_of,
     loop_ranges,
@@ -166,7 +167,7 @@ class OperandAxes:
     depends : axes of the consumer's tiling that the loops of these axes lie along
     """
 
-    axes: tuple[Axis, ...]
+    axes: tuple[Axis | Digit, ...]
     inner: int
     before: int
     first: int
@@ -225,7 +226,7 @@ def operand_axes(
     return tuple(per_axis)
 
 
-def depends_on(operator: Operator, axes: Sequence[Axis]) -> set[int]:
+def depends_on(operator: Operator, axes: Sequence[Axis | Digit]) -> set[int]:
     """Axes of a consumer's tiling that the loops of an operand's axes lie along."""
     shape = shape_of(operator)
     names = [term.dim for axis in axes for term in axis.terms]

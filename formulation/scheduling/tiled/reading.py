@@ -107,24 +107,31 @@ def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[in
 
 
 def axes_along(
-    operator: Operator, operand: str, origin: Origin
+    operator: Operator, operand: str, origin: Origin, *, mixed: bool = False
 ) -> tuple[tuple[OperandAxes, ...], bool] | None:
     """How each coordinate of an origin appears in an operand, and whether behind a flattening.
 
-    ``None`` where coordinates mix on the way.
+    Parameters
+    ----------
+    mixed : whether an axis of the operand may run along several coordinates, see `Moved`
+
+    Returns
+    -------
+    ``None`` where coordinates mix on the way
     """
     tensor = operator.tensor(operand)
+    lies = None if origin.moved is None or (origin.moved.mixed and not mixed) else origin.moved
     plain = None
     if origin.channel is not None:
         plain = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
-        if plain is not None and (origin.moved is None or _is_clear(plain, origin)):
+        if plain is not None and (lies is None or _is_clear(plain, origin)):
             return plain, False
     elif origin.flattened:
         flat = flatten_axes(operator, tensor, origin.sizes)
         if flat is not None:
             return flat, True
-    if origin.moved is not None:
-        mapped = moved_axes(operator, tensor, origin.moved)
+    if lies is not None:
+        mapped = moved_axes(operator, tensor, lies)
         if mapped is not None:
             return mapped, False
     if plain is not None:
@@ -193,7 +200,7 @@ CROSSINGS: Memo[tuple[Crossing, ...] | None] = Memo(_size)
 def _crossings(
     operator: Operator, operand: str, tiling: Tiling, slots: int, late: bool, origin: Origin
 ) -> tuple[Crossing, ...] | None:
-    found_axes = axes_along(operator, operand, origin)
+    found_axes = axes_along(operator, operand, origin, mixed=True)
     if found_axes is None:
         return None
     mapped, flat = found_axes

@@ -43,7 +43,6 @@ class Uses:
     made : per use, whether it is the task that makes the block
     low : per use, the first step in which a copy for it may be loaded
     again : uses whose block the same engine uses before
-    places : per block, the ports, and the engines that use it or the whole that it is part of
     spread : steps that a transfer may be spread over
     """
 
@@ -58,8 +57,19 @@ class Uses:
     made: Bools
     low: Int64s
     again: list[int]
-    places: dict[int, list[int]]
     spread: int
+
+    def places(self, block: int) -> list[int]:
+        """Where a block may come from: the ports, and the engines that use it or its whole."""
+        here = {*self._users(block), *self._users(int(self.dag.block_parent[block]))}
+        engines = self.machine.engines
+        return [*range(engines, engines + len(self.machine.dram_ports)), *sorted(here)]
+
+    def _users(self, block: int) -> list[int]:
+        """Engines of the uses of a block, which stand together."""
+        low, high = np.searchsorted(self.block, (block, block + 1))
+        users: list[int] = self.engine[low:high].tolist()
+        return users
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -167,7 +177,7 @@ class Movements:
     def _other_load(self, use: int, random: Random, loaded: Bools) -> Movements | None:
         """Other steps for the load of a use, another source, or both."""
         uses, kind = self.uses, random.randrange(4)
-        places = uses.places[int(uses.block[use])]
+        places = uses.places(int(uses.block[use]))
         source, first, last = self.source, self.first, self.last
         if kind == 0 and len(places) > 1:
             source = _changed(source, use, random.choice(places))
@@ -266,7 +276,6 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         made=made,
         low=low,
         again=np.flatnonzero(same & ~made).tolist(),
-        places=_places(dag, machine, block, engine),
         spread=spread,
     )
     moving = plan.transfers
@@ -293,14 +302,3 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         stored=stored,
         stored_last=stored_last,
     )
-
-
-def _places(dag: AtomicDag, machine: TiledMachine, block: Int64s, engine: Int64s) -> dict[int, list[int]]:
-    """Per block that is used, places that may have it: ports, and engines that use it or its whole."""
-    users: dict[int, set[int]] = {}
-    for b, e in zip(block.tolist(), engine.tolist(), strict=True):
-        users.setdefault(b, set()).add(e)
-    ports = range(machine.engines, machine.engines + len(machine.dram_ports))
-    return {
-        b: [*ports, *sorted(here | users.get(int(dag.block_parent[b]), set()))] for b, here in users.items()
-    }

@@ -160,7 +160,7 @@ class _Needs:
         own = shape_of(operator).sizes
         has = (has[0] or own[0] == 1, has[1] or own[1] == 1, has[2] or own[2] == 1, has[3])
         origin = made_by(maker, read.link, ((), (), (), ()))
-        along = axes_along(operator, read.operand, origin)
+        along = axes_along(operator, read.operand, origin, mixed=True)
         if along is None:
             return WHOLE
         mapped, flat = along

@@ -16,12 +16,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledGoal
 from tilewright.foundation.arrays import Floats
@@ -64,16 +67,17 @@ def least_key(problem: TiledProblem) -> Fraction:
     return max(least_keys(problem))
 
 
-def least_keys(problem: TiledProblem) -> Iterator[Fraction]:
+def least_keys(problem: TiledProblem, limits: Limits | None = None) -> Iterator[Fraction]:
     """Keys that no plan undercuts: of energy and cycles apart, which is quick, and of both together.
 
-    Tiles from machine files have the first alone.
+    Tiles from machine files have the first alone, and so has what limits leave no time for.
     """
     bounds = size_bounds(problem)
     yield bound_key(TiledGoal(problem), bounds)
     machine = problem.machine
     if machine.engines > 1 and machine.engine.own is None and problem.objective.delay_power > 0:
-        yield CopiesOverCycles(problem, bounds).least_key()
+        with suppress(LimitReachedError):
+            yield CopiesOverCycles(problem, bounds, limits).least_key()
 
 
 class CopiesOverCycles:
@@ -83,10 +87,15 @@ class CopiesOverCycles:
     ----------
     problem : the network and its machine
     bounds : of plans over all sizes of atoms, which count every byte once
+    limits : within which they are to be computed
+
+    Raises
+    ------
+    LimitReachedError : where limits strike on the way
     """
 
-    def __init__(self, problem: TiledProblem, bounds: Bounds) -> None:
-        self._problem, self._bounds = problem, bounds
+    def __init__(self, problem: TiledProblem, bounds: Bounds, limits: Limits | None = None) -> None:
+        self._problem, self._bounds, self._limits = problem, bounds, limits
         self.prices = energy_prices(problem.machine)
         whole = whole_layers(problem)
         begins, behind = self._waiting(whole)
@@ -104,6 +113,7 @@ class CopiesOverCycles:
     def _waiting(self, whole: AtomicDag) -> tuple[Floats, Floats]:
         """Per layer, cycles of a plan before any of its atoms can run, and after all have run."""
         problem, machine = self._problem, self._problem.machine
+        check(self._limits)
         loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, problem.batch))
         behind = np.zeros((2, len(problem.units)))
         for unit, others in enumerate(barriers(problem.units)):
@@ -137,6 +147,7 @@ class CopiesOverCycles:
         """The terms of `sums`."""
         port = self._problem.machine.port_rate * cycles
         for layer, outside in zip(self._layers, self._outside, strict=True):
+            check(self._limits)
             window = cycles - outside
             shares = layer.work / np.maximum(window, 1e-300)
             # an engine's share of weights, and of inputs from DRAM, passes its port

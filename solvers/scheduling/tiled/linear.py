@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from ortools.sat.python import cp_model
-
 from tilewright.formulation.limits import Limits
-from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.mapping.mip.child import Child
 
 SOLVERS = ("cpsat", "highs", "cbc")
@@ -109,6 +106,10 @@ def solve_linear(
 
 
 def _by_cpsat(linear: LinearStatement, begin: Sequence[int] | None, limits: Limits) -> LinearAnswer:
+    from ortools.sat.python import cp_model  # large, and many methods begin without
+
+    from tilewright.solvers.cpsat_run import CpSatRun
+
     model = cp_model.CpModel()
     columns = [model.new_int_var(0, most, "") for most in linear.most]
     for indices, coefficients, low, high in linear.rows:

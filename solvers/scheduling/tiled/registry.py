@@ -59,7 +59,7 @@ METHODS: Registry[TiledMethod] = Registry(
             f"{_PROOFS}.sizes",
             "ChosenSizes",
             "Sizes of atoms by a choice proven over all layers under an estimate",
-            "multiple choice by CP-SAT",
+            "elimination of layers; docs/tiled-methods.md",
         ),
         "lns": Entry(
             f"{_PROOFS}.lns",

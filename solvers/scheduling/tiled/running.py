@@ -158,7 +158,7 @@ class _Bounded:
         """A view of the search whose first plan is followed by the quick bound, and by the closer one unless
         that would take much of the time.
         """
-        self._keys = least_keys(search.problem.problem)
+        self._keys = least_keys(search.problem.problem, search.limits)
 
         def bound(_key: Fraction, _answer: AtomicPlan) -> None:
             if search.limits.stop.is_set() or not self._planned_once.acquire(blocking=False):

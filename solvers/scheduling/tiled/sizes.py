@@ -17,20 +17,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from ortools.sat.python import cp_model
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
+from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.size_menus import HANDOVER, SizeMenu, balanced_sizes, fitting_menu
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS, ORDERS, Stages
-from tilewright.solvers.cpsat_run import CpSatRun
 
 GOALS = ("time", "spread")
 
@@ -110,55 +111,68 @@ def waits(producer: Candidate, reader: Candidate) -> int:
 
 def chosen_sizes(
     problem: TiledProblem, menus: list[list[Candidate]], goal: str, limits: Limits, *, slack: float = 0.05
-) -> Choice | None:
-    """The candidates of least time or spread; ``None`` where time is up before any choice is found.
+) -> Choice:
+    """The candidates of least time or spread.
 
     Parameters
     ----------
     goal : one of `GOALS`
     slack : time beyond the least that a choice of least spread may take
+
+    Raises
+    ------
+    LimitReachedError : where limits strike before
     """
-    model = cp_model.CpModel()
-    picks = [[model.new_bool_var("") for _ in menu] for menu in menus]
-    for row in picks:
-        model.add_exactly_one(row)
-    time = sum(
-        option.time * pick
-        for menu, row in zip(menus, picks, strict=True)
-        for option, pick in zip(menu, row, strict=True)
+    picks, value, proven = (
+        _fastest(problem, menus, limits) if goal == "time" else _evenest(menus, limits, slack)
     )
+    return Choice(tuple(menu[pick].size for menu, pick in zip(menus, picks, strict=True)), value, proven)
+
+
+def _fastest(
+    problem: TiledProblem, menus: list[list[Candidate]], limits: Limits
+) -> tuple[list[int], int, bool]:
+    """The choice of least time, what it takes, and whether that is proven: by eliminating layers."""
     pairs = {(r.producer, i) for i, u in enumerate(problem.units) for r in u.reads if r.producer is not None}
-    if goal == "time":
-        late = []
-        for p, i in sorted(pairs):
-            wait = model.new_int_var(0, max(option.fetch for option in menus[i]), "")
-            late.append(wait)
-            together = [pick for option, pick in zip(menus[p], picks[p], strict=True) if option.waves == 1]
-            for option, pick in zip(menus[i], picks[i], strict=True):
-                if option.parts == 1:
-                    model.add(wait >= option.fetch).only_enforce_if(pick)
-                else:
-                    model.add(wait >= option.fetch * (pick + sum(together) - 1))
-        model.minimize(time + sum(late))
-    else:
-        longest = model.new_int_var(0, max(option.cycles for menu in menus for option in menu), "")
-        shortest = model.new_int_var(0, max(option.cycles for menu in menus for option in menu), "")
-        for menu, row in zip(menus, picks, strict=True):
-            cycles = sum(option.cycles * pick for option, pick in zip(menu, row, strict=True))
-            model.add(longest >= cycles)
-            model.add(shortest <= cycles)
-        least = sum(min(option.time for option in menu) for menu in menus)
-        model.add(time <= int((1 + slack) * least))
-        model.minimize(longest - shortest)
-    run = CpSatRun(model, limits, lambda: limits.expired)
-    status = run.solve()
-    if not run.has_solution:
-        return None
-    sizes = tuple(
-        next(option.size for option, pick in zip(menu, row, strict=True) if run.solver.value(pick))
-        for menu, row in zip(menus, picks, strict=True)
-    )
-    return Choice(sizes, round(run.solver.objective_value), status == cp_model.OPTIMAL)
+    own = [np.array([option.time for option in menu], dtype=np.float64) for menu in menus]
+    late = {
+        (p, i): np.array(
+            [[waits(made, reader) for reader in menus[i]] for made in menus[p]], dtype=np.float64
+        )
+        for p, i in sorted(pairs)
+    }
+    picks, proven = least_choice(own, late, limits=limits)
+    time = sum(menu[pick].time for menu, pick in zip(menus, picks, strict=True))
+    return picks, time + sum(waits(menus[p][picks[p]], menus[i][picks[i]]) for p, i in pairs), proven
+
+
+def _evenest(menus: list[list[Candidate]], limits: Limits, slack: float) -> tuple[list[int], int, bool]:
+    """The choice of least spread, that spread, and that it is proven.
+
+    The fastest choice between two numbers of cycles is the fastest of every layer there.  So for each least
+    number the least greatest one is looked for with which that is fast enough; these rise together.
+    """
+    cycles = np.array([option.cycles for menu in menus for option in menu])
+    time = np.array([option.time for menu in menus for option in menu])
+    starts = np.cumsum([0, *(len(menu) for menu in menus[:-1])])
+    most = int((1 + slack) * np.minimum.reduceat(time, starts).sum())
+
+    def within(low: int, high: int) -> Int64s:
+        """Times of the candidates between two numbers of cycles; too long for all others."""
+        times: Int64s = np.where((cycles >= low) & (cycles <= high), time, most + 1)
+        return times
+
+    ends = distinct(cycles)
+    best, last = (int(ends[0]), int(ends[-1])), 0
+    for low in ends.tolist():
+        check(limits)
+        while last < len(ends) and np.minimum.reduceat(within(low, ends[last]), starts).sum() > most:
+            last += 1
+        if last == len(ends):
+            break
+        best = min(best, (low, int(ends[last])), key=lambda between: between[1] - between[0])
+    picks = [int(times.argmin()) for times in np.split(within(*best), starts[1:])]
+    return picks, best[1] - best[0], True
 
 
 @dataclass(frozen=True)
@@ -177,18 +191,13 @@ class ChosenSizes(Heuristic):
     def solve(self, search: TiledSearch) -> Outcome:
         """Choose, plan, level."""
         problem, limits = search.problem.problem, search.limits
-        choice = chosen_sizes(
-            problem,
-            candidates(problem, self.most, self.room),
-            self.goal,
-            limits.share(1 / 3),
-            slack=self.slack,
-        )
-        reported = "no time to choose sizes: shares of the layers instead"
-        source = f"{self.name}, shares"
+        menus, within = candidates(problem, self.most, self.room), limits.share(1 / 3)
         with quiet_end(search):
-            if choice is None:
-                sizes = balanced_sizes(problem, room=self.room, limits=limits)
+            try:
+                choice = chosen_sizes(problem, menus, self.goal, within, slack=self.slack)
+            except LimitReachedError:
+                reported = "no time to choose sizes: shares of the layers instead"
+                sizes, source = balanced_sizes(problem, room=self.room, limits=limits), f"{self.name}, shares"
             else:
                 proven = "proven" if choice.proven else "not proven"
                 reported = f"least {self.goal} of the estimate: {choice.value} cycles, {proven}"

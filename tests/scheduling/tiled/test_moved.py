@@ -39,7 +39,7 @@ from tilewright.workloads.onnx.importer import load_onnx
 from tilewright.workloads.scheduling.workload import Part
 from tilewright.workloads.scheduling.workload import Workload as Networks
 
-TOKENS, HEADS, WIDTH = 4, 2, 3
+TOKENS, HEADS, WIDTH = 4, 2, 4
 CHANNELS = HEADS * WIDTH
 Moves = dict[tuple[str, str], tuple[str, np.ndarray]]
 """Per consumer and operand its producer, and which element of its result stands where; -1 for others."""
@@ -77,6 +77,55 @@ def attention() -> tuple[Network, Moves]:
         ("mix", "A"): ("shares", square),
         ("mix", "B"): ("v", made.transpose(0, 2, 1, 3)),
         ("y", "A"): ("mix", joined),
+    }
+
+
+def grouped() -> tuple[Network, Moves]:
+    """Pairs of heads that share their keys and values, each pair one matrix of tokens."""
+    pairs, shared = 2, CHANNELS // 2
+    nodes = [node("MatMul", f"x w{name}", name) for name in "qkv"]
+    for name, apart, order, together in (
+        ("q", "heads", (0, 2, 3, 1, 4), "rows"),
+        ("k", "few", (0, 2, 3, 1), ""),
+        ("v", "few", (0, 2, 1, 3), ""),
+    ):
+        nodes.append(node("Reshape", f"{name} {apart}", f"{name}r"))
+        nodes.append(node("Transpose", f"{name}r", f"{name}t", perm=order))
+        if together:
+            nodes.append(node("Reshape", f"{name}t {together}", f"{name}m"))
+    nodes += [
+        node("MatMul", "qm kt", "scores"),
+        node("Softmax", "scores", "shares", axis=-1),
+        node("MatMul", "shares vt", "mix"),
+        node("Reshape", "mix apart", "ma"),
+        node("Transpose", "ma", "mt", perm=(0, 3, 1, 2, 4)),
+        node("Reshape", "mt joined", "mr"),
+        node("MatMul", "mr wo", "y"),
+    ]
+    width = shared // HEADS
+    stored = [weights(f"w{name}", CHANNELS, CHANNELS if name in "qo" else shared) for name in "qkvo"]
+    stored += [
+        numbers("heads", [1, TOKENS, HEADS, pairs, width]),
+        numbers("few", [1, TOKENS, HEADS, width]),
+        numbers("rows", [1, HEADS, pairs * TOKENS, width]),
+        numbers("apart", [1, HEADS, pairs, TOKENS, width]),
+        numbers("joined", [1, TOKENS, CHANNELS]),
+    ]
+    shape = (1, TOKENS, CHANNELS)
+    network = load_onnx(
+        model(nodes, [value("x", FLOAT, shape)], [value("y", FLOAT, shape)], stored), name="grouped"
+    )
+    queries = np.arange(TOKENS * CHANNELS).reshape(1, TOKENS, HEADS, pairs, width)
+    few = np.arange(TOKENS * shared).reshape(1, TOKENS, HEADS, width)
+    square = np.arange(HEADS * pairs * TOKENS * TOKENS).reshape(HEADS, pairs * TOKENS, TOKENS)
+    mixed = np.arange(TOKENS * CHANNELS).reshape(HEADS, pairs, TOKENS, width)
+    return network, {
+        ("scores", "A"): ("q", queries.transpose(0, 2, 3, 1, 4)),
+        ("scores", "B"): ("k", few.transpose(0, 2, 3, 1)),
+        ("shares", "I"): ("scores", square),
+        ("mix", "A"): ("shares", square),
+        ("mix", "B"): ("v", few.transpose(0, 2, 1, 3)),
+        ("y", "A"): ("mix", mixed.transpose(2, 0, 1, 3)),
     }
 
 
@@ -236,7 +285,34 @@ def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves
         assert dict(size) == expected(dag, task, moves, made_by)
 
 
-@pytest.mark.parametrize("made", [attention, cropped, joined, selective])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 6, 8])
+@pytest.mark.parametrize("parts", [1, 2, 3, 4, 5])
+def test_reads_of_an_axis_along_several_coordinates(rows: int, parts: int) -> None:
+    """Tiles that end where runs do read exactly what their loops touch; others no less of it."""
+    network, moves = grouped()
+    units = units_of(network, fuse=False)
+    sizes = [AtomSize(rows, 2, parts, 3) for _ in units]
+    tilings = [tiling(unit, size, 1) for unit, size in zip(units, sizes, strict=True)]
+    dag = build_dag(units, tilings, load_tiled_machine("atomic-2x2").engine)
+    layers = {unit.layer.name.removeprefix("at_"): index for index, unit in enumerate(dag.units)}
+    made_by = {producer: owners(dag, layers[producer]) for producer, _ in moves.values()}
+    exact = (TOKENS % rows == 0 and parts in (1, 2, 4)) or (rows == 8 and parts in (1, 2))
+    for task in range(dag.tasks):
+        unit = int(dag.unit[task])
+        if unit not in {layers[consumer] for consumer, _ in moves}:
+            continue
+        size: dict[int, int] = defaultdict(int)
+        for block in dag.reads_of(task):
+            parent = int(dag.block_parent[block])
+            if parent >= 0 and int(dag.unit[parent]) != unit:
+                size[parent] += int(dag.block_bytes[block])
+        needed = expected(dag, task, moves, made_by)
+        assert all(size[parent] >= count for parent, count in needed.items())
+        if exact:
+            assert dict(size) == needed
+
+
+@pytest.mark.parametrize("made", [attention, grouped, cropped, joined, selective])
 def test_a_document_reads_the_same(made: Callable[[], tuple[Network, Moves]]) -> None:
     """Atoms of a network that went through a document read the same blocks."""
     network, _ = made()
@@ -246,7 +322,7 @@ def test_a_document_reads_the_same(made: Callable[[], tuple[Network, Moves]]) ->
         np.testing.assert_array_equal(getattr(ours, column), getattr(theirs, column))
 
 
-@pytest.mark.parametrize("made", [attention, joined])
+@pytest.mark.parametrize("made", [attention, grouped, joined])
 def test_a_plan_of_moved_results_holds(made: Callable[[], tuple[Network, Moves]]) -> None:
     """What a plan claims is what its document says of it."""
     network, _ = made()
@@ -271,7 +347,7 @@ def test_views_that_no_result_has_are_refused() -> None:
         NetworkRecord.model_validate(data)
 
 
-@pytest.mark.parametrize("made", [attention, cropped, joined])
+@pytest.mark.parametrize("made", [attention, grouped, cropped, joined])
 def test_bounds_hold_behind_movement(made: Callable[[], tuple[Network, Moves]]) -> None:
     """Atoms wait for all barriers of their layers, and random plans cost no less than the bound."""
     network, _ = made()

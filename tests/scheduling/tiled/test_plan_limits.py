@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import random
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -30,6 +32,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import (
     workable,
 )
 from tilewright.heuristics.scheduling.tiled.layouts import method as layouts_method
+from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.refining import Judged
@@ -39,6 +42,7 @@ from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled import auto, running
+from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.running import ALL_SIZES, plan_run
 from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
@@ -244,3 +248,24 @@ def test_trees_that_fit_no_buffer_leave_a_plan_of_atoms(method: str) -> None:
     assert problem.evaluate(result.answer.dag, result.answer.plan).cycles > 0
     assert "fits" in result.message
     assert not result.answer.closed_form
+
+
+def test_the_closer_bound_and_choices_of_layouts_end_with_the_limit() -> None:
+    """Without time there is the quick bound alone, and no choice of least cost."""
+    problem = random_problem(random.Random(2), "atomic-2x2")[0]
+    assert [*least_keys(problem, Limits(0.0))] == [*least_keys(problem)][:1]
+    with pytest.raises(LimitReachedError):
+        least_choice([np.zeros(2)], {}, limits=Limits(0.0))
+
+
+def test_loading_a_method_loads_no_solver() -> None:
+    """What takes long to load comes when it is needed: a search under a short limit begins without."""
+    code = (
+        "import sys, tilewright.cli.scheduling.tiled\n"
+        "from tilewright.solvers.scheduling.tiled.registry import METHODS\n"
+        "METHODS.ready('auto'), METHODS.ready('set'), METHODS.ready('sizes')\n"
+        "heavy = {'networkx', 'pandas', 'onnx', 'ortools.sat.python.cp_model', 'matplotlib'}\n"
+        "print(*heavy & {*sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert not run.stdout.split()

@@ -179,6 +179,13 @@ def test_reads_that_take_longer_than_what_is_left_are_refused(monkeypatch: pytes
     problem = problem_of("alexnet", "atomic-2x2")
     sizes = balanced_sizes(problem)
     monkeypatch.setattr(build, "crossings", lambda *given: None)
-    monkeypatch.setattr(build, "MIXED_READS", 0)
+    monkeypatch.setattr(build, "READS", 0)
     with pytest.raises(LimitReachedError, match=r"buffers of .* bytes.*; pool1 reads .* as coordinates mix"):
         problem.dag(sizes, Limits(60.0))
+    monkeypatch.undo()
+    monkeypatch.setattr(build, "READS", 0)
+    with pytest.raises(
+        LimitReachedError, match=r"buffers of .* bytes, which read [\d,]+ blocks, .*: too many"
+    ):
+        problem.dag(sizes, Limits(60.0))
+    assert problem.dag(sizes, Limits()).tasks

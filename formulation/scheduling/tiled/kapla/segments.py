@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
+from tilewright.formulation.scheduling.tiled.set.leaf.layers import MOST_DOWN_SETS, SetNetwork
 from tilewright.formulation.scheduling.tiled.set.leaf.stripes import stripe_borders
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.foundation.errors import InputError
@@ -24,9 +24,6 @@ Orders = Literal["auto", "own", "sets", "all"]
 SPATIAL: tuple[Kind, ...] = ("S",)
 TEMPORAL: tuple[Kind, ...] = ("T",)
 BOTH: tuple[Kind, ...] = ("S", "T")
-
-MOST_DOWN_SETS = 20_000
-"""Beyond that only a network's own order is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ class SegmentSpace:
     def __post_init__(self) -> None:
         starts: Sequence[int] | None = None
         if self.orders != "own":
-            starts = down_sets(self.network, self.most_down_sets)
+            starts = self.network.down_sets(self.most_down_sets)
             if starts is None and self.orders != "auto":
                 raise InputError(
                     self.network.name,
@@ -154,24 +151,17 @@ class SegmentSpace:
     def _sets(self, start: int) -> Iterator[tuple[int, tuple[int, ...]]]:
         level = {start}
         for _ in range(self.longest):
-            level = {done | 1 << layer for done in level for layer in ready(self.network, done)}
+            level = {done | 1 << layer for done in level for layer in self.network.ready(done)}
             for end in sorted(level):
                 yield end, members(end & ~start)
 
     def _all(self, done: int, layers: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
         if len(layers) == self.longest:
             return
-        for layer in ready(self.network, done):
+        for layer in self.network.ready(done):
             row = (*layers, layer)
             yield done | 1 << layer, row
             yield from self._all(done | 1 << layer, row)
-
-
-def ready(network: SetNetwork, done: int) -> Iterator[int]:
-    """Layers that read nothing but what is done."""
-    for layer, (before, _) in enumerate(network.masks):
-        if not done >> layer & 1 and not before & ~done:
-            yield layer
 
 
 def members(layers: int) -> tuple[int, ...]:
@@ -182,16 +172,3 @@ def members(layers: int) -> tuple[int, ...]:
         numbers.append(low.bit_length() - 1)
         layers ^= low
     return tuple(numbers)
-
-
-def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> list[int] | None:
-    """All sets of layers with all that these read, smallest first; ``None`` where there are more than
-    ``most``.
-    """
-    level, sets = {0}, [0]
-    for _ in range(len(network)):
-        level = {done | 1 << layer for done in level for layer in ready(network, done)}
-        if len(sets) + len(level) > most:
-            return None
-        sets.extend(sorted(level))
-    return sets

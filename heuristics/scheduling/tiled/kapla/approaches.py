@@ -13,13 +13,12 @@ from random import Random
 
 from tilewright.formulation.scheduling.tiled.kapla.chain import Chain, ChosenChain
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ORDERS, PIPELINING, ChainMethod
 from tilewright.heuristics.scheduling.tiled.kapla.partition_choices import DrawnPartitions, LearnedPartitions
 from tilewright.heuristics.scheduling.tiled.kapla.priced_chains import PricedChains
-from tilewright.heuristics.scheduling.tiled.set.methods import FIRST
+from tilewright.heuristics.scheduling.tiled.set.offers import FIRST, TreeOffers
 
 LOADING = 5.0
 """Seconds below which a plan of atoms comes before the library that learns is loaded."""
@@ -99,17 +98,18 @@ class LearnedChains(Directives):
         form.engine = LearnedPartitions(form, seed, self.iterations, self.batch)
         return form
 
-    def begin(self, search: TiledSearch, form: ClosedForm) -> None:
+    def begin(self, offers: TreeOffers) -> None:
         """Offer all layers in turn; those that a part of the time leaves over learn from one batch.
 
         What learns takes seconds to load: where few are left a plan of atoms comes first.
         """
+        search, engine = offers.search, offers.form.engine
         remaining, limits = search.limits.remaining, search.limits.share(FIRST)
         if remaining is not None and remaining < LOADING:
-            self.offer_atoms(search)
-        if isinstance(form.engine, LearnedPartitions):
-            form.engine.stop = lambda: search.done or limits.expired
-        super().begin(search, form)
+            offers.atoms()
+        if isinstance(engine, LearnedPartitions):
+            engine.stop = lambda: search.done or limits.expired
+        super().begin(offers)
 
     def choose(
         self, form: ClosedForm, seed: int, stop: Callable[[], bool], notify: Callable[[Chain], None]

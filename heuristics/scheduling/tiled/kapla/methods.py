@@ -16,7 +16,8 @@ from tilewright.formulation.scheduling.tiled.set.trees.rules import Rules, in_sm
 from tilewright.foundation.options import option
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.kapla.solver import KaplaSolver, Slicing, tangram_chain
-from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod, beside
+from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod
+from tilewright.heuristics.scheduling.tiled.set.offers import TreeOffers
 
 PIPELINING: dict[str, tuple[Kind, ...]] = {"both": BOTH, "spatial": SPATIAL, "temporal": TEMPORAL}
 """Kinds of segments by the names that options have."""
@@ -67,24 +68,22 @@ class PipelineMethod(TreeMethod):
         """
         raise NotImplementedError
 
-    def begin(self, search: TiledSearch, form: ClosedForm) -> None:
+    def begin(self, offers: TreeOffers) -> None:
         """Offer all layers in turn, so that a plan is there whenever time is up."""
-        self.offer_first(search, form)
+        offers.first()
 
     def solve(self, search: TiledSearch) -> Outcome:
         """Offer the plans of ever better chains."""
         form = self.form(search)
-        self.begin(search, form)
+        offers = self.offers(search, form)
+        self.begin(offers)
+        seed = search.limits.seed
+        chosen = self.choose(form, seed, offers.over, lambda chain: offers.offer(chain.tree))
+        return Outcome(message=self.told(offers, chosen))
 
-        def notify(chain: Chain) -> None:
-            self.offer_tree(search, form, chain.tree)
-
-        chosen = self.choose(form, search.limits.seed, lambda: search.done, notify)
-        return Outcome(message=self.told(search, form, chosen))
-
-    def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
+    def told(self, offers: TreeOffers, chosen: ChosenChain) -> str:
         """What a user should know of the search: how far it came, and the best plan beside its tree."""
-        return "; ".join(text for text in (chosen.note, beside(search) or self.without_tree(search)) if text)
+        return "; ".join(text for text in (chosen.note, self.told_of(offers)) if text)
 
 
 @dataclass(frozen=True)
@@ -105,16 +104,16 @@ class ChainMethod(PipelineMethod):
         kinds = PIPELINING[self.pipelining]
         return Slicing(kinds, self.spatial, self.temporal, ORDERS[self.orders], self.splits, self.bands)
 
-    def begin(self, search: TiledSearch, form: ClosedForm) -> None:
+    def begin(self, offers: TreeOffers) -> None:
         """Offer all layers in turn, then a chain of the network's own order: neither takes long."""
-        self.offer_first(search, form)
+        offers.first()
         if self.orders != "own":
             KaplaSolver(
-                form,
+                offers.form,
                 replace(self.slicing, orders="own", splits=False),
                 1,
-                stop=lambda: search.done,
-                notify=lambda chain: self.offer_tree(search, form, chain.tree),
+                stop=offers.over,
+                notify=lambda chain: offers.offer(chain.tree),
             ).solve()
 
 

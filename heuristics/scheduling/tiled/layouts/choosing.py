@@ -86,7 +86,7 @@ class LayoutChoice:
         limits: Limits | None = None,
         hasty: bool = False,
     ) -> None:
-        self._problem = problem
+        self._problem, self._limits = problem, limits
         begun = limits.clock() if limits is not None else 0.0
         known: dict[object, Candidates] = {}
         self._of: list[Candidates] = []
@@ -171,10 +171,10 @@ class LayoutChoice:
         return costs
 
     def best(self, price: float) -> Layouts:
-        """The layouts of least estimate."""
+        """The layouts of least estimate; raises `LimitReachedError` where limits strike before."""
         own = [self._own(unit, price) for unit in range(len(self._of))]
         pairs = {pair: energy + price * self._cycles[pair] for pair, energy in self._energy.items()}
-        picks, _ = least_choice(own, pairs)
+        picks, _ = least_choice(own, pairs, limits=self._limits)
         return tuple(of.layouts[pick] for of, pick in zip(self._of, picks, strict=True))
 
     def rechosen(

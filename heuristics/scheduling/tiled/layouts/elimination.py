@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.foundation.arrays import Floats
 
 MOST = 4_000_000
@@ -21,7 +23,10 @@ MOST = 4_000_000
 
 
 def least_choice(
-    own: Sequence[Floats], pairs: Mapping[tuple[int, int], Floats], most: int = MOST
+    own: Sequence[Floats],
+    pairs: Mapping[tuple[int, int], Floats],
+    most: int = MOST,
+    limits: Limits | None = None,
 ) -> tuple[list[int], bool]:
     """A choice for every variable, and whether their sum is proven to be the least.
 
@@ -30,6 +35,11 @@ def least_choice(
     own : per variable the costs of its choices
     pairs : per two variables the costs, shape (choices of the first, choices of the second)
     most : entries of a table at most
+    limits : within which that must be done
+
+    Raises
+    ------
+    LimitReachedError : where limits strike on the way
     """
     tables: list[tuple[tuple[int, ...], Floats]] = [((i,), np.asarray(cost)) for i, cost in enumerate(own)]
     tables += [(pair, np.asarray(cost)) for pair, cost in pairs.items()]
@@ -47,6 +57,7 @@ def least_choice(
         return prod(counts[j] for j in near[i])
 
     while left:
+        check(limits)
         variable = min(left, key=lambda i: (size(i), i))
         mine = [table for table in tables if variable in table[0]]
         tables = [table for table in tables if variable not in table[0]]

@@ -103,11 +103,11 @@ def started(
     for multiple in TRIED:
         if starts and within is not None and within.expired:
             break
-        layouts = choice.best(price * multiple)
-        if search.done or layouts in tried:
-            continue
-        tried.add(layouts)
         try:
+            layouts = choice.best(price * multiple)
+            if search.done or layouts in tried:
+                continue
+            tried.add(layouts)
             judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
         except LimitReachedError:
             if not starts:

@@ -15,9 +15,6 @@ from math import inf
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import SetNetwork
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 
-MOST_DOWN_SETS = 20_000
-"""Beyond that only prefixes of the network's own order are used."""
-
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -57,20 +54,14 @@ class Segments:
             yield from rivals
 
 
-def down_sets(network: SetNetwork, most: int = MOST_DOWN_SETS) -> tuple[list[int], bool]:
-    """All down-sets, smallest first, and whether these are all of them."""
-    before = [mask for mask, _ in network.masks]
-    level, sets = {0}, [0]
-    for _ in range(len(network)):
-        level = {
-            done | 1 << layer
-            for done in level
-            for layer in range(len(network))
-            if not done >> layer & 1 and not before[layer] & ~done
-        }
-        sets.extend(sorted(level))
-        if len(sets) > most:
-            return [(1 << count) - 1 for count in range(len(network) + 1)], False
+def down_sets(network: SetNetwork, *, in_order: bool = False) -> tuple[list[int], bool]:
+    """All down-sets, smallest first, and whether these are all of them.
+
+    Where they are too many, or `in_order` asks for it, they are the prefixes of the network's own order.
+    """
+    sets = None if in_order else network.down_sets()
+    if sets is None:
+        return [(1 << count) - 1 for count in range(len(network) + 1)], False
     return sets, True
 
 

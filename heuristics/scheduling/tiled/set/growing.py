@@ -7,8 +7,9 @@ against the best chain of the segments known; the best of them continue.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, leaves
@@ -74,15 +75,6 @@ def by_samples(tree: Node) -> bool:
     return isinstance(tree, Leaf) or all(leaf.batch == 1 for leaf in leaves(tree))
 
 
-def ready_layers(before: Sequence[int], done: int, in_order: bool) -> Iterator[int]:
-    """Layers that may come next."""
-    for layer, needed in enumerate(before):
-        if not done >> layer & 1 and not needed & ~done:
-            yield layer
-            if in_order:
-                return
-
-
 def grow_from(
     form: ClosedForm,
     segments: Segments,
@@ -102,7 +94,7 @@ def grow_from(
     loads : samples for which weights are loaded once
     """
     network = form.network
-    before = [mask for mask, _ in network.masks]
+    next_layers = 1 if growth.in_order else None
     alone: dict[int, float] = {}
 
     def rate(tree: Node, done: int) -> float | None:
@@ -115,7 +107,7 @@ def grow_from(
         return ratio * cost.energy + cost.cycles
 
     beam: list[tuple[float, Node, int]] = []
-    for layer in ready_layers(before, start, growth.in_order):
+    for layer in islice(network.ready(start), next_layers):
         end = start | 1 << layer
         rates = [rate(tree, end) for tree in singles(layer, batch)]
         fitting = [known_cost for known_cost in rates if known_cost is not None]
@@ -133,7 +125,7 @@ def grow_from(
         for score, _, done in beam:
             known[done] = min(known.get(done, score), score)
         for _, tree, done in beam:
-            for layer in ready_layers(before, done, growth.in_order):
+            for layer in islice(network.ready(done), next_layers):
                 if layer not in alone:
                     costs = [form.segment(tree, loads) for tree in singles(layer, batch)]
                     fitting = [

@@ -220,7 +220,7 @@ class TreeSearch:
         """Grow segments, and only single layers once time is up; the best chain, or nothing."""
         form, network = self.form, self.form.network
         samples = form.batch // group
-        sets, whole = down_sets(network, 0 if growth.in_order else 20_000)
+        sets, whole = down_sets(network, in_order=growth.in_order)
         if not growth.in_order and not whole:
             return []
         segments = self.segments.setdefault(group, Segments())

@@ -11,6 +11,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.kapla.methods import ChainMethod
+from tilewright.heuristics.scheduling.tiled.set.offers import TreeOffers
 from tilewright.solvers.mapping.mip.child import ChildError
 from tilewright.solvers.scheduling.tiled.kapla.best_first import BestFirst
 from tilewright.solvers.scheduling.tiled.kapla.cover import Cover
@@ -37,8 +38,8 @@ class ProvenChains(ChainMethod):
         """
         return BestFirst(form, self.slicing, stop, notify).solve()
 
-    def told(self, search: TiledSearch, form: ClosedForm, chosen: ChosenChain) -> str:
-        return reported(form, chosen)
+    def told(self, offers: TreeOffers, chosen: ChosenChain) -> str:
+        return reported(offers.form, chosen)
 
 
 @dataclass(frozen=True)
@@ -55,14 +56,15 @@ class CoveredLayers(ChainMethod):
         if missing:
             return Outcome(message=missing, error=True)
         form = self.form(search)
-        self.begin(search, form)
+        offers = self.offers(search, form)
+        self.begin(offers)
         cover = Cover(
             form,
             search.limits,
             self.slicing,
             self.solver,
-            stop=lambda: search.done,
-            notify=lambda chain: self.offer_tree(search, form, chain.tree),
+            stop=offers.over,
+            notify=lambda chain: offers.offer(chain.tree),
         )
         try:
             return Outcome(message=reported(form, cover.solve()))

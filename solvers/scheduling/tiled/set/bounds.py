@@ -40,9 +40,14 @@ class TreeBounds:
         return max(self.work, self.dram, self.path)
 
 
-def tree_bounds(form: ClosedForm) -> TreeBounds:
-    """Bounds on every tree of a closed form's network and batch."""
-    lower_bounds = LayerBounds(form)
+def tree_bounds(form: ClosedForm, lower_bounds: LayerBounds | None = None) -> TreeBounds:
+    """Bounds on every tree of a closed form's network and batch.
+
+    Parameters
+    ----------
+    lower_bounds : of the layers, where they are known; they may raise `LimitReachedError`
+    """
+    lower_bounds = LayerBounds(form) if lower_bounds is None else lower_bounds
     network, machine = form.network, form.machine
     if math.inf in lower_bounds.work:  # a layer that no tiles can run
         return TreeBounds(math.inf, 0, 0, 0, math.inf)

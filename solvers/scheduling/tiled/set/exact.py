@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node, rooted
 from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain, down_sets
@@ -47,7 +48,11 @@ class ProvenTree:
 
 
 def best_tree(
-    form: ClosedForm, space: str, stop: Callable[[], bool] = lambda: False, known: Node | None = None
+    form: ClosedForm,
+    space: str,
+    stop: Callable[[], bool] = lambda: False,
+    known: Node | None = None,
+    lower_bounds: LayerBounds | None = None,
 ) -> ProvenTree:
     """The best tree of a space.
 
@@ -56,9 +61,10 @@ def best_tree(
     space : ``ls``, ``lp`` or ``all``
     stop : whether the time is up
     known : a tree of the space to begin with; what cannot be better is pruned
+    lower_bounds : of the layers, where they are known
     """
     if space == "all":
-        return _best_of_all(form, stop, known)
+        return _best_of_all(form, stop, known, lower_bounds or LayerBounds(form, stop))
     sets, whole = down_sets(form.network)
     best = _Found(form, None)
     for groups, maker in _makers(form, stop):
@@ -102,11 +108,16 @@ def _makers(form: ClosedForm, stop: Callable[[], bool]) -> list[tuple[int, Segme
     return makers
 
 
-def _best_of_all(form: ClosedForm, stop: Callable[[], bool], known: Node | None) -> ProvenTree:
+def _best_of_all(
+    form: ClosedForm, stop: Callable[[], bool], known: Node | None, lower_bounds: LayerBounds
+) -> ProvenTree:
     """The best of all trees: all of those below a value that rises until there is one."""
+    best, makers = _Found(form, known), _makers(form, stop)
+    try:
+        lower_bounds.work  # noqa: B018 - the longest part, before any tree
+    except LimitReachedError:
+        return ProvenTree(best.tree, best.value, False)
     sets, whole = down_sets(form.network)
-    best, lower_bounds = _Found(form, known), LayerBounds(form)
-    makers = _makers(form, stop)
     open_trees = [OpenTrees(form, lower_bounds, maker.loads, stop) for _, maker in makers]
     every = [Segments() for _ in makers]
     least = min(_least(candidate) for candidate in open_trees)

@@ -6,17 +6,20 @@ other, and no claim is made about plans.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
-from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Node
 from tilewright.heuristics.scheduling.tiled.set.methods import TreeMethod, beside
+from tilewright.heuristics.scheduling.tiled.set.offers import TreeOffers
 from tilewright.heuristics.scheduling.tiled.set.tree_search import Clock, TreeSearch
 from tilewright.solvers.scheduling.tiled.set.bounds import tree_bounds
 from tilewright.solvers.scheduling.tiled.set.exact import best_tree
+from tilewright.solvers.scheduling.tiled.set.leaf.layer_bounds import LayerBounds
 
 BEGUN, SHAKES = 0.25, 1000
 """Part of the time for the tree that a proof begins with, and random changes of it at most."""
@@ -34,30 +37,30 @@ class ChainedTrees(TreeMethod):
     def solve(self, search: TiledSearch) -> Outcome:
         """Prove the best tree and offer its plan; the message says what is proven of the closed form."""
         form = self.form(search)
-        self.offer_first(search, form)
-        known = self._begun(search, form) if self.space == "all" else None
-        proven = best_tree(form, self.space, lambda: search.done, known)
+        offers, layers = self.offers(search, form), LayerBounds(form, lambda: search.done)
+        offers.first()
+        known = self._begun(offers) if self.space == "all" else None
+        proven = best_tree(form, self.space, offers.over, known, layers)
         if proven.tree is None:
             return Outcome(message=f"no {self.space} tree {'fits' if proven.proven else 'was found in time'}")
-        self.offer_tree(search, form, proven.tree)
-        least = tree_bounds(form).value
+        offers.offer(proven.tree)
         word = "proven least" if proven.proven else "not proven"
-        gap = (proven.value - least) / proven.value
-        proof = f"closed form {proven.value:.6g}, {word} of {SPACES[self.space]}, gap to all trees {gap:.1%}"
+        proof = f"closed form {proven.value:.6g}, {word} of {SPACES[self.space]}"
+        with suppress(LimitReachedError):
+            proof += f", gap to all trees {1 - tree_bounds(form, layers).value / proven.value:.1%}"
         return Outcome(message="; ".join(remark for remark in (proof, beside(search)) if remark))
 
-    def _begun(self, search: TiledSearch, form: ClosedForm) -> Node | None:
-        """A tree of the search for trees, in a quarter of the time."""
-        limits = search.limits
+    def _begun(self, offers: TreeOffers) -> Node | None:
+        """A tree of the search for trees, in a quarter of the time; better ones are offered on the way."""
+        limits = offers.search.limits
         total = limits.remaining
 
         def used() -> float:
             left = limits.remaining
             return 0.0 if total is None or left is None else 1 - left / max(total, 1e-9)
 
-        clock = Clock(lambda: search.done or used() > BEGUN, lambda: used() / BEGUN)
-        numbers = Random(limits.seed)
-        return TreeSearch(form, clock, numbers, lambda tree, value: None, shakes=SHAKES).run()
+        clock = Clock(lambda: offers.over() or used() > BEGUN, lambda: used() / BEGUN)
+        return TreeSearch(offers.form, clock, Random(limits.seed), offers, shakes=SHAKES).run()
 
 
 @dataclass(frozen=True)

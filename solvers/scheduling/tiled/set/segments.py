@@ -24,7 +24,6 @@ from tilewright.formulation.scheduling.tiled.set.trees.node_cost import NodeCost
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node
 from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.chains import Segment, Segments, shortest
-from tilewright.heuristics.scheduling.tiled.set.growing import ready_layers
 from tilewright.solvers.scheduling.tiled.set.trees.open_trees import OpenTrees
 
 SPAN, SPANS = 1.04, 8
@@ -147,8 +146,7 @@ class SegmentMaker:
 
     def _sequences(self, start: int, space: str) -> Iterator[Segment]:
         """Every sequence of layers from a down-set on, as every tree of the space."""
-        before = [mask for mask, _ in self.form.network.masks]
-        longest = self.form.engine.grid.tiles if space == "lp" else len(before)
+        longest = self.form.engine.grid.tiles if space == "lp" else len(self.form.network)
 
         def grow(order: tuple[int, ...], done: int) -> Iterator[Segment]:
             if self.stop():
@@ -158,7 +156,7 @@ class SegmentMaker:
                 if segment is not None:
                     yield segment
             if len(order) < longest:
-                for layer in ready_layers(before, done, False):
+                for layer in self.form.network.ready(done):
                     yield from grow((*order, layer), done | 1 << layer)
 
         return grow((), start)
@@ -177,7 +175,7 @@ class SegmentMaker:
         form, network = self.form, self.form.network
         before = [mask for mask, _ in network.masks]
         level: dict[_Past, list[_Path]] = {}
-        for layer in ready_layers(before, start, False):
+        for layer in network.ready(start):
             direct = (-1,) * len(network.layers[layer].producers)
             level[_Past(start | 1 << layer, layer, direct, None)] = [_Path(0.0, 0, (layer,))]
         while level:
@@ -189,7 +187,7 @@ class SegmentMaker:
                 if last is not None and past.fits(last, form.capacity):
                     for path in rivals:
                         yield self._ended(start, past, path, last)
-                for layer in ready_layers(before, past.done, False):
+                for layer in network.ready(past.done):
                     if not before[layer] >> past.layer & 1:
                         continue
                     others = network.masks[past.layer][1] & ~(1 << layer)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
 from tilewright.api.checked import Check
-from tilewright.api.scheduling.plan import SchedulingDocument
 from tilewright.formulation.limits import Limits
 from tilewright.report.checks.scheduling.herald.codesign import check_codesign
 from tilewright.report.checks.scheduling.herald.schedule import check_schedule
@@ -21,6 +20,9 @@ from tilewright.report.records.scheduling.tiled.document import PlanDocument
 from tilewright.report.text.proofs import proof_data
 from tilewright.report.text.scheduling.claims import check_views
 from tilewright.solvers.second_opinion import Proof
+
+if TYPE_CHECKING:
+    from tilewright.api.scheduling.answer import SchedulingDocument
 
 
 @dataclass(frozen=True, repr=False)

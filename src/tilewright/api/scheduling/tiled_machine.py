@@ -17,7 +17,6 @@ from tilewright.hardware.scheduling.herald.system_file import list_systems
 from tilewright.hardware.scheduling.tiled.load import changed_machine, list_tiled_machines, load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine as Grid
 from tilewright.hardware.scheduling.tiled.machine import machine_to_dict
-from tilewright.report.text.scheduling.tiled.machine import machine_views
 
 
 class TiledMachine(Displayed):
@@ -71,6 +70,8 @@ class TiledMachine(Displayed):
 
     def views(self) -> Sequence[RenderableType]:
         """Grid, network, DRAM and engine."""
+        from tilewright.report.text.scheduling.tiled.machine import machine_views
+
         return machine_views(self.hardware)
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilewright.api.display import Displayed
-from tilewright.api.scheduling.plan import SchedulingAnswer
+from tilewright.api.scheduling.answer import SchedulingAnswer
 from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.foundation.errors import InputError
 from tilewright.report.records.claims import number

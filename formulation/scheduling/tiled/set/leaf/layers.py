@@ -6,7 +6,7 @@ reads of any producer is a box again (section 3.3.1 and 4.2.2; the released prog
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -20,6 +20,9 @@ channels; a weight update: the channels of its rows, at all positions.
 
 SUM_BYTES = 4
 """Bytes of a sum that is carried from sample to sample."""
+
+MOST_DOWN_SETS = 20_000
+"""Beyond that only a network's own order is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +208,32 @@ class SetNetwork:
             (sum(1 << other for other in b), sum(1 << other for other in a))
             for b, a in zip(self.before, self.after, strict=True)
         )
+
+    def ready(self, done: int) -> Iterator[int]:
+        """Layers that read nothing but what is done, a set of bits."""
+        for layer, (before, _) in enumerate(self.masks):
+            if not done >> layer & 1 and not before & ~done:
+                yield layer
+
+    def down_sets(self, most: int = MOST_DOWN_SETS) -> list[int] | None:
+        """All sets of layers with all that these read, as sets of bits, smallest first; ``None`` where there
+        are more than ``most``.
+        """
+        sets, level = [0], {0: [*self.ready(0)]}
+        for _ in range(len(self)):
+            larger: dict[int, list[int]] = {}
+            for done, ready in level.items():
+                for layer in ready:
+                    end = done | 1 << layer
+                    if end in larger:
+                        continue
+                    if len(sets) + len(larger) >= most:
+                        return None
+                    opened = (reader for reader in self.after[layer] if not self.masks[reader][0] & ~end)
+                    larger[end] = [*(other for other in ready if other != layer), *opened]
+            sets.extend(sorted(larger))
+            level = larger
+        return sets
 
     def part(self, layers: Sequence[int], name: str) -> SetNetwork:
         """Some of the layers as a network of its own; what they read of others comes from outside."""

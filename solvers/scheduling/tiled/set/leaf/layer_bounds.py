@@ -18,11 +18,13 @@ both together, so that few hops and cheap shares are combined only where one par
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.tiled.set.leaf import leaf_kernel
 from tilewright.formulation.scheduling.tiled.set.leaf.layers import CONVOLUTION, SUMMED, SWAPPED, SetLayer
 from tilewright.formulation.scheduling.tiled.set.trees.closed_form import ClosedForm
@@ -50,10 +52,16 @@ class Options:
 
 
 class LayerBounds:
-    """What every layer takes at least, by the closed form."""
+    """What every layer takes at least, by the closed form.
 
-    def __init__(self, form: ClosedForm) -> None:
-        self.form = form
+    Parameters
+    ----------
+    form : the closed form, with network, machine and batch
+    stop : whether the time is up; what is not known by then raises `LimitReachedError`
+    """
+
+    def __init__(self, form: ClosedForm, stop: Callable[[], bool] = lambda: False) -> None:
+        self.form, self.stop = form, stop
         self._cycles: dict[tuple[int, int, int], float] = {}
         self._options: dict[tuple[int, int], Options] = {}
         self._hulls: dict[int, list[Point]] = {}
@@ -115,6 +123,8 @@ class LayerBounds:
         if options is None:
             rows = []
             for tiles in range(1, self.form.engine.grid.tiles + 1):
+                if self.stop():
+                    raise LimitReachedError("a limit struck before all layers were bounded")
                 here = self._partitions(key[0], batch, tiles, streamed=False)
                 if not here and self.form.engine.may_stream(layer):
                     here = self._partitions(key[0], batch, tiles, streamed=True)
