@@ -71,7 +71,7 @@ def schedule_command(
             "-m",
             autocompletion=completion.scheduling_methods,
             help="Such as herald[[order=depth-first]; see [b]list methods[/b]; by default cpsat, on tiled"
-            " machines atomic.",
+            " machines auto.",
             show_default=False,
             rich_help_panel="Search",
         ),
