@@ -120,7 +120,7 @@ def test_nothing_runs_on_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CP-SAT at work on a large layer, a limit ends both; the bound is valid."""
     operator = parse_layer("conv:N=8,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3")[1]
     stated = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"))
-    result = together(monkeypatch, stated, Limits(seconds=1.5))
+    result = together(monkeypatch, stated, Limits(seconds=0.8))
     assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
     assert result.key is None or result.bound is None or result.bound < result.key
     for thread in threading.enumerate():
