@@ -158,7 +158,7 @@ def test_proves_published_layers(solver: LayerMethod, name: str) -> None:
 
 def test_begins_with_a_warm_start(highs: Highs) -> None:
     """A mapping that the search begins with is the first incumbent, and no worse one is offered."""
-    operator = conv2d(n=2, k=8, c=8, p=4, q=4, r=3, s=1)
+    operator = conv2d(n=1, k=4, c=8, p=4, q=2, r=3, s=1)
     problem = layer_problem(operator, load_engine("dmazerunner-256"), parse_objective("energy"))
     best = run(Branch(), problem)
     assert best.answer is not None
