@@ -117,7 +117,7 @@ def test_a_damaged_file_is_set_aside(call: Call, table: Path, first: dict[str, A
     """A text, and a table with a flipped byte: the true answer at once, and a sound file after it."""
     whole = table.read_bytes()
     aside = table.with_name(f"{table.name}.damaged")
-    for place in (0, 18, 56, 100, 4096, 8200, 12300):
+    for place in (0, 18, 100, 4096, 8200):
         table.write_bytes(whole)
         flipped(table, place)
         for _ in range(2):

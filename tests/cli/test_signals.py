@@ -148,7 +148,8 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
         "--log",
         "log",
     )
-    wait_until(lambda: "c: conv2d" in (tmp_path / "log").read_text(), process)
+    log = tmp_path / "log"
+    wait_until(lambda: log.exists() and "c: conv2d" in log.read_text(), process)
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads((tmp_path / "r.json").read_text())
