@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-QUICK = 0.3
+QUICK = 0.2
 """The part of its instances that each random test of the default run tries; slow runs try all."""
 
 

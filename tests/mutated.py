@@ -96,10 +96,10 @@ def undetected(
     known : changes that are left out, as `changes_of` gives them
     """
     chosen: dict[tuple[str, str], list[tuple[Path_, Any]]] = {}
+    skips = re.compile("|".join(f"(?:{pattern})" for pattern in unchecked)).fullmatch
     for path, change, value in mutations(data):
         place = ".".join(map(str, path))
-        texts = place, f"{place}: {change}"
-        skipped = any(re.fullmatch(pattern, text) for pattern in unchecked for text in texts)
+        skipped = skips(place) or skips(f"{place}: {change}")
         if (only is None or place in only) and not skipped:
             chosen.setdefault((numberless(path), change), []).append((path, value))
     undetected = []

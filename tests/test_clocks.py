@@ -18,27 +18,27 @@ import pytest
 
 BURN = "import time\\nwhile time.process_time() < {}: pass"
 
-@pytest.mark.timeout(0.5)
+@pytest.mark.timeout(0.3)
 def test_waits():
-    time.sleep(0.8)
+    time.sleep(0.5)
 
-@pytest.mark.timeout(0.5)
+@pytest.mark.timeout(0.3)
 def test_hangs():
     time.sleep(30)
 
-@pytest.mark.timeout(0.5)
+@pytest.mark.timeout(0.3)
 def test_burns():
     end = time.monotonic() + 30
     while time.monotonic() < end:
         pass
 
-@pytest.mark.timeout(0.5)
+@pytest.mark.timeout(0.3)
 def test_burns_in_a_child():
     subprocess.run([sys.executable, "-c", BURN.format(30)])
 
 @pytest.fixture(scope="module")
 def worker():
-    process = subprocess.Popen([sys.executable, "-c", BURN.format(0.6) + "\\nprint(flush=True)\\ninput()"],
+    process = subprocess.Popen([sys.executable, "-c", BURN.format(0.4) + "\\nprint(flush=True)\\ninput()"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
     yield process
@@ -48,7 +48,7 @@ def worker():
 def test_starts_a_worker(worker):
     pass
 
-@pytest.mark.timeout(0.5)
+@pytest.mark.timeout(0.3)
 def test_is_not_charged_for_earlier_work(worker):
     worker.communicate("\\n")
     time.sleep(0.3)

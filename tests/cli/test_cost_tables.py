@@ -90,8 +90,7 @@ def test_a_changed_row_is_not_believed(
     if not forged:
         assert str(table) in outcome.err.replace("\n", "")
         assert "computed again" in outcome.err.replace("\n", " ")
-    clean = call(*SCHEDULE)
-    assert forged or "computed again" not in clean.err.replace("\n", " ")
+        assert "computed again" not in call(*SCHEDULE).err.replace("\n", " ")
 
 
 def test_lost_mappings_are_found_again(call: Call, table: Path, first: dict[str, Any]) -> None:
@@ -117,7 +116,7 @@ def test_a_damaged_file_is_set_aside(call: Call, table: Path, first: dict[str, A
     """A text, and a table with a flipped byte: the true answer at once, and a sound file after it."""
     whole = table.read_bytes()
     aside = table.with_name(f"{table.name}.damaged")
-    for place in (0, 18, 56, 100, 4096, 8200, 12300):
+    for place in (0, 18, 100, 4096, 8200):
         table.write_bytes(whole)
         flipped(table, place)
         for _ in range(2):

@@ -66,7 +66,7 @@ def test_a_family_is_a_suite(call: Call) -> None:
         "-f",
         "json",
     )
-    outcome = call("bench", "clip", *asked, "--method", "random", "--time-limit", "1", "--seeds", "1", "-q")
+    outcome = call("bench", "clip", *asked, "--method", "random[victory=5]", "--seeds", "1", "-q")
     assert outcome.code == 0, outcome.err
     layers = ("norm", "query", "scores", "softmax", "mix", "sum")
     assert outcome.document["methods"][0]["runs"] == len(layers)

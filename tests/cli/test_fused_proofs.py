@@ -49,6 +49,13 @@ def honest(asked: FusionProblem) -> FusionAnswer:
 
 
 @pytest.fixture(scope="module")
+def products(asked: FusionProblem) -> tuple[FusionProblem, FusionAnswer]:
+    """The same for energy times cycles."""
+    asked = replace(asked, objective=parse_objective("edp"))
+    return asked, search_network_fusion(asked, Limits())
+
+
+@pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> FusionAnswer:
     """The best without links, so with every layer alone."""
     apart = LAYERS.replace(", reads: {A: a}", "")
@@ -215,11 +222,10 @@ def test_layers_one_by_one_are_not_said_to_take_more(
 
 
 def test_unfused_products_of_a_layer_alone_are_at_most_its_own(
-    call: Call, asked: FusionProblem, tmp_path: Path
+    call: Call, products: tuple[FusionProblem, FusionAnswer], tmp_path: Path
 ) -> None:
     """At other prices a layer may take less than in the best cover, but not more."""
-    asked = replace(asked, objective=parse_objective("edp"))
-    answer = search_network_fusion(asked, Limits())
+    asked, answer = products
     (value, bound), *others = answer.unfused
     assert value is not None
     assert call("check", written(asked, answer, tmp_path / "edp.json")).code == 0
@@ -229,10 +235,11 @@ def test_unfused_products_of_a_layer_alone_are_at_most_its_own(
     assert outcome.out == "groups[0].unfused: other figures than the layer's own\n"
 
 
-def test_products_are_confirmed_line_by_line(call: Call, asked: FusionProblem, tmp_path: Path) -> None:
+def test_products_are_confirmed_line_by_line(
+    call: Call, products: tuple[FusionProblem, FusionAnswer], tmp_path: Path
+) -> None:
     """Lines of an EDP that are the least of the network at their prices, and one that is too high."""
-    asked = replace(asked, objective=parse_objective("edp"))
-    answer = search_network_fusion(asked, Limits())
+    asked, answer = products
     lines = (*answer.lines[:-1], replace(answer.lines[-1], least=answer.lines[-1].least + 1))
     path = written(asked, replace(answer, lines=lines), tmp_path / "edp.json")
     outcome = call("check", path, "--prove")

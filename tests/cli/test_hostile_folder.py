@@ -239,12 +239,12 @@ print(tw.codesign("ar-vr-a", "edge", stop=tw.seconds(8)).status in ended)
 WAYS = {"script": [], "-c": ["-P", "-c"], "input": ["-P", "-"]}
 
 
-def interface(tmp_path: Path, text: str, way: str) -> None:
-    """A program without a guard, called in a clean and in a hostile folder."""
+def interface(tmp_path: Path, text: str, way: str, printed: str | None = None) -> None:
+    """A program without a guard, called in a hostile folder, and in a clean one if its output is unknown."""
     program = clean(tmp_path / "programs") / "program.py"
     program.write_text(text)
-    results = []
-    for folder in (clean(tmp_path / "clean"), hostile(tmp_path / "hostile", modules())):
+    results = [printed] if printed is not None else []
+    for folder in (clean(tmp_path / "clean"), hostile(tmp_path / "hostile", modules()))[len(results) :]:
         words = [*WAYS[way], *({"script": [str(program)], "-c": [text]}.get(way, []))]
         done = subprocess.run(
             [sys.executable, *words],
@@ -261,7 +261,7 @@ def interface(tmp_path: Path, text: str, way: str) -> None:
 
 def test_workers_of_the_interface_run_nothing_of_the_folder(tmp_path: Path) -> None:
     """Nor do they run the program again, which has no guard."""
-    interface(tmp_path, WORKER_CALLS, "script")
+    interface(tmp_path, WORKER_CALLS, "script", "True\n")
 
 
 @pytest.mark.slow

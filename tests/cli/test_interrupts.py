@@ -141,7 +141,7 @@ def on_solvers(kind: str) -> Calls:
     return {name: call for name, call in KINDS[kind]().items() if name in beside - {*LATER}}
 
 
-@pytest.mark.parametrize("kind", ["map", "herald", "tiled"])
+@pytest.mark.parametrize("kind", ["map", "tiled", pytest.param("herald", marks=pytest.mark.slow)])
 def test_each_solver_is_interrupted_soon_after_its_first_answer(tmp_path: Path, kind: str) -> None:
     """Within two seconds (`TEST_DELAY`) the document is printed and written, with the newest answer."""
     lines = interrupted(tmp_path, on_solvers(kind), 0.1)

@@ -39,7 +39,7 @@ def convolutions() -> list[onnx.NodeProto]:
 def test_no_layer_that_multiplies_is_an_error(call: Call, tmp_path: Path) -> None:
     """Of a network of which one sum is left nothing is called optimal."""
     path = saved(tmp_path, helper.make_node("Add", ["x", "t"], ["y"], name="sum"))
-    outcome = call("map", path, "--arch", "eyeriss-168", "--skip-unsupported")
+    outcome = call("map", path, "--arch", "tpu-edge", "--skip-unsupported")
     assert outcome.code == 2
     (line,) = outcome.err.strip().splitlines()
     assert "no layer that multiplies is left" in line
@@ -49,7 +49,7 @@ def test_no_layer_that_multiplies_is_an_error(call: Call, tmp_path: Path) -> Non
 def test_what_was_left_out_stands_beside_the_status(call: Call, tmp_path: Path) -> None:
     """Text, JSON, JSON lines and the report list the nodes and count them."""
     path = saved(tmp_path, *convolutions())
-    asked = ("map", path, "--arch", "eyeriss-168", "--skip-unsupported", "-q", "--time-limit", "60")
+    asked = ("map", path, "--arch", "tpu-edge", "--skip-unsupported", "-q", "--time-limit", "60")
     text = call(*asked).out
     assert "left out: node odd (Odd)" in text
     assert "2 of 2 layers optimal, 1 computing node left out" in text
@@ -67,7 +67,7 @@ def test_a_total_says_which_layers_have_no_mapping(call: Call, tmp_path: Path) -
     """Sums over layers without a mapping are null, and the layers are named."""
     path = saved(tmp_path, *convolutions())
     demand = ("--constraint", "cycles<=1")
-    asked = ("map", path, "-a", "eyeriss-168", "--skip-unsupported", "-q", "--time-limit", "60", *demand)
+    asked = ("map", path, "-a", "tpu-edge", "--skip-unsupported", "-q", "--time-limit", "60", *demand)
     assert "no totals: " in call(*asked).out
     totals = call(*asked, "--format", "json").document["totals"]
     assert totals["energy_pj"] is None

@@ -183,8 +183,8 @@ def test_list_names_everything(call: Call, what: str, names: list[str]) -> None:
     for name in names:
         assert name in table.out
     key = what.removesuffix("s")
-    assert [row[key] for row in call("list", what, "-f", "json").document] == list(names)
     if what != "models":  # each list of models builds all of them
+        assert [row[key] for row in call("list", what, "-f", "json").document] == list(names)
         assert len(call("list", what, "-f", "csv").out.splitlines()) == len(names) + 1
         assert len(call("list", what, "-f", "jsonl").out.splitlines()) == len(names)
 

@@ -48,10 +48,17 @@ def codesign(call: Call, tmp_path: Path) -> Document:
     return _made(call, tmp_path, "codesign", "--class", "edge", "--gap", "0.01")
 
 
+MADE: dict[str, str] = {}
+"""Documents by verb, for all tests."""
+
+
 def _made(call: Call, folder: Path, verb: str, *args: str) -> Document:
-    out = call(verb, "model.yaml", *args, "-o", "edp", "--threads", 1, "-q", "--out", "made.json")
-    assert out.code == 0
-    made: Document = json.loads((folder / "made.json").read_text())
+    if verb not in MADE:
+        out = call(verb, "model.yaml", *args, "-o", "edp", "--threads", 1, "-q", "--out", "made.json")
+        assert out.code == 0
+        MADE[verb] = (folder / "made.json").read_text()
+    (folder / "made.json").write_text(MADE[verb])
+    made: Document = json.loads(MADE[verb])
     return made
 
 

@@ -141,8 +141,6 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
         "eyeriss-168",
         "--solver",
         "branch",
-        "--storage",
-        "uneven",
         "-o",
         "edp",
         "--out",
@@ -150,8 +148,8 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
         "--log",
         "log",
     )
-    wait_until(has_mapping(tmp_path / "log"), process)
-    wait_until(lambda: "c: conv2d" in (tmp_path / "log").read_text(), process)
+    log = tmp_path / "log"
+    wait_until(lambda: log.exists() and "c: conv2d" in log.read_text(), process)
     process.kill()
     assert finish(process).code == -signal.SIGKILL
     document = json.loads((tmp_path / "r.json").read_text())
@@ -164,9 +162,9 @@ def test_kill_leaves_the_finished_layers(tmp_path: Path) -> None:
 def test_time_limit_is_kept(call: Call) -> None:
     """A limit ends the call long before the search would, with a mapping and a bound."""
     began = time.monotonic()
-    args = ("--solver", "branch", "--storage", "uneven", "-o", "edp", "-f", "json", "-t", "6")
+    args = ("--solver", "branch", "--storage", "uneven", "-o", "edp", "-f", "json", "-t", "2")
     outcome = call("map", HARD, "-a", "eyeriss-168", *args)
-    assert time.monotonic() - began < 6 + delay()
+    assert time.monotonic() - began < 2 + delay()
     assert outcome.code == 0
     assert outcome.document["layers"][0]["status"] == "feasible"
 

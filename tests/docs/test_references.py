@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -247,12 +248,8 @@ def test_lines_are_not_too_wide(page: Path) -> None:
 def test_nothing_stands_twice(page: Path) -> None:
     """No heading, row of a table, item or long line is there a second time, but in generated tables."""
     text = re.sub(r"<!--.*?-->", "", GENERATED.sub("", prose(page)), flags=re.DOTALL)
-    lines = [
-        line
-        for line in text.splitlines()
-        if len(line) > 30 and not re.fullmatch(r"[|:\s-]+", line) and not is_head(line, text)
-    ]
-    assert not {line for line in lines if lines.count(line) > 1}
+    lines = [line for line in text.splitlines() if len(line) > 30 and not re.fullmatch(r"[|:\s-]+", line)]
+    assert not {line for line, count in Counter(lines).items() if count > 1 and not is_head(line, text)}
     titles = re.findall(r"^## (.+)$", text, re.MULTILINE)
     assert len(titles) == len(set(titles)), titles
 

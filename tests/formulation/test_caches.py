@@ -160,7 +160,7 @@ def test_answers_come_where_nothing_can_be_written(tmp_path: Path, verb: str) ->
     """Package, home and caches are not writable: answers are the same, and nothing is said of it."""
     package = tmp_path / "installed" / "tilewright"
     source = Path(tilewright.__file__).parent
-    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__"), copy_function=os.symlink)
     for folder in (package, *(path for path in package.rglob("*") if path.is_dir())):
         (folder / "__pycache__").write_text("")  # a file in its place: nobody can write into it
     room = tmp_path / "room"

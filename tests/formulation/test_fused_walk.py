@@ -136,7 +136,7 @@ def check_many(
 
 def test_counts_are_those_of_a_walk_that_moves_every_element() -> None:
     """Accesses, energy, cycles, full levels and missing parts of random trees equal the walker's."""
-    check_many(effort(200), seed=1)
+    check_many(effort(300), seed=1)
 
 
 def with_set_ups(rng: Random) -> FusedInstance:
@@ -168,7 +168,7 @@ def test_set_up_cycles_are_those_of_the_tiles_that_ports_begin() -> None:
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:
     """Running maxima and sums, their room, and what is scaled anew equal a walk over rows and sums."""
-    check_many(effort(30), "softmax", random_softmax, PARTS)
+    check_many(effort(45), "softmax", random_softmax, PARTS)
 
 
 def test_widths_that_layers_state_are_those_of_the_machine_that_is_walked() -> None:

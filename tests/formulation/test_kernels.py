@@ -138,7 +138,7 @@ def test_views_of_arrays_are_those_of_numpy() -> None:
     """Rows and slices with borders inside and outside, of contiguous arrays and of such with gaps."""
     generator = np.random.default_rng(0)
     for kind in (np.int64, np.int32, np.int16, np.uint8):
-        for row, begin, end in itertools.product((0, 2, -1), (0, 1, 4, -2, 9), (0, 3, 5, -1, 12)):
+        for row, begin, end in itertools.product((0, -1), (0, 1, -2, 9), (0, 3, -1, 12)):
             for gaps in (1, 2):
                 table = generator.integers(0, 50, (3 * gaps, 5 * gaps)).astype(kind)[::gaps, ::gaps]
                 compiled_table, other = table.copy(), table.copy()

@@ -339,7 +339,7 @@ def test_rows_that_do_not_fit_into_memory_are_refused_when_read() -> None:
     assert max(group.size_at_most for group in problem.space.groups) > MANY_ROWS
     with pytest.raises(LimitReachedError, match="too many for memory"):
         _ = [group.rows for group in problem.space.groups]
-    result = solve(problem, "auto", Limits(1.5, threads=1, clock=time.process_time))
+    result = solve(problem, "auto", Limits(1.0, threads=1, clock=time.process_time))
     assert result.key is not None
     assert result.bound is not None
     assert 0 < result.bound <= result.key

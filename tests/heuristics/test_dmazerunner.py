@@ -196,10 +196,18 @@ def best_values(layer: str, opts: str, objective: str) -> tuple[int, int]:
     return int(result.key), tabulated
 
 
-@pytest.mark.parametrize("objective", ["edp", "energy", pytest.param("cycles", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "objective", ["edp", *(pytest.param(text, marks=pytest.mark.slow) for text in ("energy", "cycles"))]
+)
 @pytest.mark.parametrize(
     ("layer", "opts"),
-    [(layer, "1-3") for layer in LAYERS] + [(f"conv5_{i}", opts) for i in (1, 2) for opts in ("1", "1-2")],
+    [
+        *(
+            pytest.param(layer, "1-3", marks=pytest.mark.slow if layer in ("conv1", "conv2_2") else ())
+            for layer in LAYERS
+        ),
+        *((f"conv5_{i}", opts) for i in (1, 2) for opts in ("1", "1-2")),
+    ],
 )
 def test_best_values(layer: str, opts: str, objective: str) -> None:
     """To the last digit what the released tool finds under the same prunings."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from functools import lru_cache
 from random import Random
 
 import pytest
@@ -105,7 +107,8 @@ def test_the_same_seed_gives_the_same_answer(name: str) -> None:
     """Trees and values are repeated, and other seeds walk elsewhere."""
     network, engine = attention(32, 8), load_engine("tpu-edge")
     method = "annealing[steps=12]" if name == "annealing" else name
-    runs = [answered(network, engine, method, Limits(seed=seed)) for seed in (3, 3, 4)]
+    seeds = (3, 3, 4) if name == "annealing" else (3, 3)
+    runs = [answered(network, engine, method, Limits(seed=seed)) for seed in seeds]
     trees = [run.tried[0].tree for run in runs]
     assert trees[0] == trees[1]
     assert runs[0].value == runs[1].value
@@ -113,12 +116,19 @@ def test_the_same_seed_gives_the_same_answer(name: str) -> None:
         assert runs[0].tried[0].opened != runs[2].tried[0].opened or trees[0] != trees[2]
 
 
+@lru_cache
+def least_of_attention() -> Fraction:
+    """The proven value of one small head."""
+    value = answered(attention(64, 32), load_engine("tpu-edge"), None).value
+    assert value is not None
+    return value
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_limits_keep_what_was_found(name: str) -> None:
     """However early a limit strikes, there is a valid bound, and a value at most that of layers alone."""
     network, engine = attention(64, 32), load_engine("tpu-edge")
-    whole = answered(network, engine, None).value
-    assert whole is not None
+    whole = least_of_attention()
     fused = 0
     for checks in (0, 30, 300, 1000):
         answer = answered(network, engine, name, Limits().stopping(AfterChecks(checks)))

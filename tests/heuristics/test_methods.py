@@ -25,6 +25,7 @@ SHORT = {
     "annealing": "annealing[walkers=16,steps=40]",
     "genetic": "genetic[population=20,generations=20]",
     "autotvm": "autotvm[iterations=3]",
+    "random": "random[victory=50]",
 }
 """Methods that run for as long as they are told to run here for a short time."""
 
@@ -45,6 +46,13 @@ def medium(arch: str, factors: str | None = "perfect", *constraints: str) -> Lay
 @lru_cache
 def optimum(arch: str, factors: str | None = "perfect", *constraints: str) -> LayerResult:
     return solve(medium(arch, factors, *constraints), "branch")
+
+
+@lru_cache
+def answer(method: str, arch: str = "nvdla-256") -> LayerResult:
+    """What a method says of the layer, with a seed."""
+    factors = None if method in OWN_MACHINE and arch == OWN_MACHINE[method] else "perfect"
+    return solve(medium(arch, factors), method, Limits(seed=7))
 
 
 def judged(result: LayerResult, problem: LayerProblem, proven: LayerResult) -> None:
@@ -84,9 +92,8 @@ def test_against_the_exhaustive_oracle(method: str, data: st.DataObject) -> None
 )
 def test_presets(method: str, arch: str) -> None:
     """Every method finds a mapping of a common layer on every kind of machine that it knows."""
-    problem = medium(arch)
-    result = solve(problem, method)
-    judged(result, problem, optimum(arch))
+    result = answer(method, arch)
+    judged(result, medium(arch), optimum(arch))
     assert (result.answer is None) == (method in OWN_MACHINE)
 
 
@@ -102,7 +109,7 @@ def test_a_method_of_one_machine_maps_there(method: str, arch: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_seed_gives_the_same_answer(method: str) -> None:
     """Mapping and trace, times aside, depend on problem and seed alone."""
-    first, second = (solve(medium("nvdla-256"), method, Limits(seed=7)) for _ in range(2))
+    first, second = answer(method), solve(medium("nvdla-256"), method, Limits(seed=7))
     assert first.answer == second.answer
     assert [(p.key, p.bound, p.source) for p in first.trace] == [
         (p.key, p.bound, p.source) for p in second.trace
@@ -133,8 +140,7 @@ def test_a_stop_ends_it(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_offers_are_marked(method: str) -> None:
     """Every improvement is a heuristic's and bears the method's name."""
-    machine = OWN_MACHINE.get(method, "nvdla-256")
-    result = solve(medium(machine, None if method in OWN_MACHINE else "perfect"), method)
+    result = answer(method, OWN_MACHINE.get(method, "nvdla-256"))
     improvements = [point for point in result.trace if point.improved]
     assert improvements
     assert {point.source for point in improvements} == {method.partition("[")[0]}
@@ -145,7 +151,7 @@ def test_offers_are_marked(method: str) -> None:
 def test_a_layer_that_cannot_be_mapped(method: str) -> None:
     """Without any mapping a heuristic does not know; that none exists is for a solver to prove."""
     problem = medium("nvdla-256", "perfect", "spatial(K)=16", "spatial(C)=1", "cycles<=1000")
-    result = solve(problem, f"{method}" if method != "random" else "random[timeout=5000]")
+    result = solve(problem, "random[timeout=5000]" if method == SHORT["random"] else method)
     assert result.status is Status.UNKNOWN
     assert solve(problem, "branch").status is Status.INFEASIBLE
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from random import Random
 from xml.etree import ElementTree
 
@@ -20,6 +21,7 @@ from tilewright.report.svg.mapping.nest import WIDTH
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+@cache
 def drawn(seed: int) -> tuple[FusedInstance, FusedEvaluation, Lifetimes]:
     """A random fused mapping, what it costs, and its picture."""
     instance = random_instance(Random(seed))

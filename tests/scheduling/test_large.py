@@ -67,7 +67,7 @@ def test_the_large_path_encloses_the_optimum(
     problem: SchedulingProblem, objective: ScheduleObjective
 ) -> None:
     """With relaxations, annealing and neighbourhoods alone: bound <= enumerated optimum <= value."""
-    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=0.3, threads=2))
+    search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=0.15, threads=2))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpsat, "_WHOLE", 0)
         patch.setattr(relaxations, "_PATIENCE", 0.05)
@@ -273,7 +273,7 @@ def test_both_methods_get_turns(objective: str) -> None:
 def test_neighbourhoods_are_a_method() -> None:
     """``lns`` returns a legal schedule within the bound."""
     search = ScheduleSearch(
-        ScheduleGoal(chains(3, 15), ScheduleObjective.EDP), Limits(seconds=1.5, threads=1)
+        ScheduleGoal(chains(3, 15), ScheduleObjective.EDP), Limits(seconds=0.7, threads=1)
     )
     run_method(search, METHODS.make("lns"), "lns")
     result = search.result("lns", "")

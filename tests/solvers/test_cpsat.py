@@ -107,7 +107,7 @@ def test_stop_event() -> None:
 
 def test_gap() -> None:
     """With a gap allowed, the search ends once it is reached."""
-    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=24,N=16,K=24")[1]
+    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=12,N=8,K=12")[1]
     result = solve(layer_problem(operator, engine, parse_objective("energy")), "cpsat", Limits(gap=0.05))
     assert result.gap is not None
     assert result.gap <= 0.05
@@ -116,7 +116,7 @@ def test_gap() -> None:
 def test_deterministic_runs_agree() -> None:
     """Two reproducible runs have the same trace but for the times."""
     traces = []
-    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=12,N=16,K=12")[1]
+    engine, operator = load_engine("dmazerunner-256"), parse_layer("gemm:M=6,N=8,K=6")[1]
     for _ in range(2):
         problem = layer_problem(operator, engine, parse_objective("energy"))
         result = solve(problem, "cpsat", Limits(seconds=60, deterministic=True, seed=3))

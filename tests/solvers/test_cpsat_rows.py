@@ -288,6 +288,6 @@ def test_models_of_plans_are_narrow(counted: list[tuple[int, int]]) -> None:
     machine = load_tiled_machine("atomic-2x2[link=0.013]")
     network = resolve_model("conv:K=32,C=16,P=8,Q=8,R=3,S=3", 1)
     problem = TiledProblem(network, machine, tiled_objective("makespan"))
-    plan_run(lambda: problem, "exact", Limits(6, threads=1)).run()
+    plan_run(lambda: problem, "exact", Limits(2, threads=1)).run()
     assert max(before for before, _ in counted) > 0
     assert not any(after for _, after in counted)

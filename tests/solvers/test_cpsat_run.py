@@ -217,7 +217,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("failing")
 def test_a_failing_release_proves_nothing() -> None:
     """The mapping that CP-SAT finds stays feasible, with a bound of others, and the message says why."""
-    operator = parse_layer("gemm:M=16,N=16,K=16")[1]
+    operator = parse_layer("gemm:M=8,N=16,K=8")[1]
     problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
     result = solve(problem, "cpsat", Limits(20, threads=1))
     assert (result.status, result.message) == ("feasible", FAULT)

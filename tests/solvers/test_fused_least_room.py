@@ -60,7 +60,7 @@ def compare(seed: str, number: int, drawn: Callable[[Random], FusedGroup], three
 
 def test_what_fits_nowhere_has_no_tree() -> None:
     """Random tiny groups behind a level of one to three elements."""
-    outcomes = compare("narrow", effort(30), tiniest_pair, 0.5)
+    outcomes = compare("narrow", effort(45), tiniest_pair, 0.5)
     assert min(outcomes["nowhere"], outcomes["somewhere"]) >= 2
 
 

@@ -158,7 +158,7 @@ def test_proves_published_layers(solver: LayerMethod, name: str) -> None:
 
 def test_begins_with_a_warm_start(highs: Highs) -> None:
     """A mapping that the search begins with is the first incumbent, and no worse one is offered."""
-    operator = conv2d(n=2, k=8, c=8, p=4, q=4, r=3, s=1)
+    operator = conv2d(n=1, k=4, c=8, p=4, q=2, r=3, s=1)
     problem = layer_problem(operator, load_engine("dmazerunner-256"), parse_objective("energy"))
     best = run(Branch(), problem)
     assert best.answer is not None
@@ -189,10 +189,10 @@ def test_keeps_the_time_limit(solver: LayerMethod, seconds: float) -> None:
 def test_stops_within_a_second(solver: LayerMethod) -> None:
     """The stop event ends a running solve; the incumbent stays."""
     limits = Limits(seconds=60)
-    timer = threading.Timer(2.0, limits.stop.set)
+    timer = threading.Timer(1.0, limits.stop.set)
     timer.start()
     result = run(solver, layer("conv5_2", "cycles"), limits)
-    assert result.wall_seconds < 2 + delay()
+    assert result.wall_seconds < 1 + delay()
     assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
     assert result.answer is not None
 
@@ -262,7 +262,7 @@ def test_leaves_no_process_behind(solver: LayerMethod, monkeypatch: pytest.Monke
     """After a limit the worker and what it started have ended."""
     Watched.started.clear()
     monkeypatch.setattr("tilewright.solvers.mapping.mip.solver.Child", Watched)
-    run(solver, layer("conv5_2", "cycles"), Limits(seconds=2.5))
+    run(solver, layer("conv5_2", "cycles"), Limits(seconds=1.5))
     assert gone(Watched.started[0])
 
 

@@ -25,7 +25,7 @@ from tilewright.workloads.mapping.layer_text import parse_layer
 LARGE = "conv:N=1,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3"
 
 
-def problem(text: str = "gemm:M=12,N=8,K=6", constraints: tuple[str, ...] = ()) -> LayerProblem:
+def problem(text: str = "gemm:M=6,N=8,K=6", constraints: tuple[str, ...] = ()) -> LayerProblem:
     objective = parse_objective("edp")
     return layer_problem(parse_layer(text)[1], load_engine("nvdla-256"), objective, constraints=constraints)
 
@@ -120,7 +120,7 @@ def test_nothing_runs_on_after_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With CP-SAT at work on a large layer, a limit ends both; the bound is valid."""
     operator = parse_layer("conv:N=8,K=64,C=3,H=224,W=224,R=7,S=7,stride=2,pad=3")[1]
     stated = layer_problem(operator, load_engine("eyeriss-168"), parse_objective("edp"))
-    result = together(monkeypatch, stated, Limits(seconds=1.5))
+    result = together(monkeypatch, stated, Limits(seconds=0.8))
     assert result.status in (Status.FEASIBLE, Status.UNKNOWN)
     assert result.key is None or result.bound is None or result.bound < result.key
     for thread in threading.enumerate():
@@ -144,7 +144,7 @@ def test_program_ends_cleanly_with_cpsat_at_work() -> None:
         "from tilewright.workloads.mapping.layer_text import parse_layer\n"
         f"layer = parse_layer({LARGE!r})[1]\n"
         "problem = layer_problem(layer, load_engine('dmazerunner-256'), parse_objective('cycles'))\n"
-        "Branch.solve = lambda self, search: time.sleep(4) or Outcome(False)\n"
+        "Branch.solve = lambda self, search: time.sleep(2) or Outcome(False)\n"
         "Portfolio(0.0).solve(LayerSearch(problem, Limits()))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

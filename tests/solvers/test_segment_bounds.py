@@ -346,7 +346,7 @@ def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: 
 
     monkeypatch.setattr(SegmentBounds, "_least_below", noted)
     dive = BestFirst._dive
-    for problem in islice(problems, effort(12)):
+    for problem in islice(problems, effort(18)):
         (machine, *_) = storages(problem)
         least = []
         for effort_first, effort_then in ((1_000_000, 1_000_000), (1, most)):

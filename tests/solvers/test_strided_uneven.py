@@ -114,7 +114,7 @@ PARTS = [(DIVISORS, part) for part in range(5)] + [(LEAST, part) for part in ran
 @pytest.mark.parametrize(("kind", "part"), PARTS)
 def test_claims_over_strided_tiles_are_those_of_enumeration(kind: str, part: int) -> None:
     """Optimum and bound of 63 random problems, a third of which have gap, tight room and slow port."""
-    number = effort(9)
+    number = max(3, effort(9))  # of which one is hard
     seen = judged(kind, number, 1000 * part, 6, 5, TELLING[part::5])
     print(kind, dict(seen))
     assert seen["an instance"] == number

@@ -64,23 +64,30 @@ def test_a_small_file_takes_little(name: str, tmp_path: Path) -> None:
     assert after_memory - memory < 300
 
 
+BUDGETS = [
+    ("folded concat", "node at_c19 (Concat): computes constants of 1,048,576 elements, expected at most"),
+    ("folded wide concat", "computes constants of 250,000,000 elements"),
+    ("pieces", "makes a tensor of too many pieces, expected at most 65,536"),
+    ("split and concat", "makes a tensor of too many pieces"),
+    ("many readers of a long way", "expected at most 1,048,576 moves of data"),
+    ("unsqueeze", "node at_c65 (Unsqueeze): has 65 axes, expected at most 64"),
+    ("functions", "is called 32 deep"),
+    ("wide functions", "node call (F3): expected at most 131,072 nodes in a model"),
+    ("recursive functions", "function local:F0: calls itself, expected functions without recursion"),
+    ("circular functions of constants", "calls itself"),
+    ("expand", "expected axes of at most 2,147,483,647"),
+]
+"""Models of which something is too much, and what is said."""
+
+
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "told", "skip"),
     [
-        ("folded concat", "node at_c19 (Concat): computes constants of 1,048,576 elements, expected at most"),
-        ("folded wide concat", "computes constants of 250,000,000 elements"),
-        ("pieces", "makes a tensor of too many pieces, expected at most 65,536"),
-        ("split and concat", "makes a tensor of too many pieces"),
-        ("many readers of a long way", "expected at most 1,048,576 moves of data"),
-        ("unsqueeze", "node at_c65 (Unsqueeze): has 65 axes, expected at most 64"),
-        ("functions", "is called 32 deep"),
-        ("wide functions", "node call (F3): expected at most 131,072 nodes in a model"),
-        ("recursive functions", "function local:F0: calls itself, expected functions without recursion"),
-        ("circular functions of constants", "calls itself"),
-        ("expand", "expected axes of at most 2,147,483,647"),
+        pytest.param(*case, skip, marks=() if (place + skip) % 2 == 0 else pytest.mark.slow)
+        for place, case in enumerate(BUDGETS)
+        for skip in (False, True)
     ],
 )
-@pytest.mark.parametrize("skip", [False, True])
 def test_budgets_name_what_is_too_much(name: str, told: str, skip: bool, tmp_path: Path) -> None:
     """The node or function and what was expected; nodes over a budget are not left out either."""
     error = loaded(MODELS[name], tmp_path, skip=skip)

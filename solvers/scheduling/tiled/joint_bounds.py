@@ -171,15 +171,17 @@ class CopiesOverCycles:
 
         A copy of weights is written, read, and passes a link.  Those links are among the ones that weights
         pass on their way to engines far from the ports, so that either all copies count, or all the way and
-        what copies take in buffers.  The reads of a whole layer end with a whole byte, those of its atoms
-        together may save what is not needed of it.
+        what copies take in buffers.  The reads of a whole layer end with a whole byte, which saves no copies:
+        atoms lie in a grid, so each of ``n`` blocks of pixels reads all weights, ``w`` bits, and beside ``f``
+        bits of inputs ``(n w + f) /^ 8 >= (n - 1) (w // 8) + (w + f) /^ 8``.
         """
-        machine, prices, reads = self._problem.machine, self.prices, array_reads(self._problem.machine.engine)
-        written = replace(prices, weights=machine.engine.buffer_write_energy + reads)
+        machine, prices = self._problem.machine, self.prices
+        written = replace(prices, weights=machine.engine.buffer_write_energy + array_reads(machine.engine))
         far = machine.hop_energy * self.link_bytes(cycles)
-        copied = np.maximum(self._beyond_fitting(cycles, prices), self._beyond_fitting(cycles, written) + far)
-        least: Floats = np.maximum(0.0, copied - reads * len(self._problem.units))
-        return least
+        copied: Floats = np.maximum(
+            self._beyond_fitting(cycles, prices), self._beyond_fitting(cycles, written) + far
+        )
+        return copied
 
     def _beyond_fitting(self, cycles: Floats, prices: Prices) -> Floats:
         """What copies cost at least beyond what atoms that fit their buffers take.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from math import inf
 
@@ -232,6 +233,28 @@ def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer(system: st
     network = Network("tiny", [Layer("a", conv2d(k=8, c=8, r=1, s=1, h=2, w=2), "t")])
     problem = TiledProblem(network, load_tiled_machine(system), tiled_objective("edp"))
     for size in (AtomSize(1, 2, 8, 4), AtomSize(2, 2, 4, 4), AtomSize(2, 1, 4, 8), AtomSize(1, 1, 8, 8)):
+        check_deals(problem, [size])
+
+
+def test_a_copy_of_weights_costs_its_write_its_link_and_the_reads_of_one_more_array() -> None:
+    """In as many cycles as two engines need together each has half of the pixels and all 256 bytes."""
+    network = Network("halves", [Layer("a", conv2d(k=4, c=64, r=1, s=1, h=8, w=8), "t")])
+    problem = TiledProblem(network, load_tiled_machine(TWO_ENGINES[0]), tiled_objective("edp"))
+    engine, bounds = problem.machine.engine, size_bounds(problem)
+    copied = CopiesOverCycles(problem, bounds).energy(np.array([float(bounds.work)]))[0]
+    read = engine.buffer_write_energy + engine.buffer_read_energy + problem.machine.hop_energy
+    assert copied == pytest.approx(256 * read)
+
+
+@pytest.mark.parametrize("bits", [(4, 4), (12, 4), (4, 12), (3, 5)], ids=str)
+def test_rounding_of_bits_to_bytes_saves_no_copies(bits: tuple[int, int]) -> None:
+    """However atoms of inputs and weights of half and odd bytes are dealt out."""
+    layer = conv2d(k=3, c=3, r=1, s=1, h=1, w=3)
+    inputs, weights = (replace(tensor, bits=own) for tensor, own in zip(layer.inputs, bits, strict=True))
+    layer = replace(layer, tensors=(inputs, weights, layer.output))
+    network = Network("odd", [Layer("a", layer, "t")])
+    problem = TiledProblem(network, load_tiled_machine(TWO_ENGINES[0]), tiled_objective("edp"))
+    for size in (AtomSize(1, 1, 3, 3), AtomSize(1, 2, 2, 3), AtomSize(1, 2, 3, 2)):
         check_deals(problem, [size])
 
 

@@ -127,7 +127,7 @@ def test_prices_that_are_no_decimals_leave_a_gap() -> None:
     case = block("residual block", machine_of("atomic-2x2", free=False), 24)
     machine = case.problem.machine.changed(hop_energy=1 / 3, dram_energy=100 / 7)
     problem = replace(case.problem, machine=machine, objective=tiled_objective("energy"))
-    search = proven(replace(case, problem=problem), 2, threads=1)
+    search = proven(replace(case, problem=problem), 1, threads=1)
     assert search.key is not None
     assert search.bound is not None
     assert Fraction(999_999, 1_000_000) * search.key < search.bound < search.key

@@ -4,6 +4,7 @@ import itertools
 import math
 import time
 from dataclasses import replace
+from functools import lru_cache
 from random import Random
 
 import numpy as np
@@ -57,6 +58,13 @@ LONGER = [
 ]
 
 
+@lru_cache(maxsize=16)
+def stated(network: str, layers: tuple[int, ...], batch: int) -> ClosedForm:
+    """A part of a network, whose leaves are mapped once for all tests."""
+    return form_of(part(network, layers), batch)
+
+
+@lru_cache(maxsize=16)
 def valued(form: ClosedForm) -> list[tuple[float, Node]]:
     """All trees that fit, each evaluated on its own, the best first."""
     every = itertools.chain(all_trees(form.network, form.batch), lone_trees(form.network, form.batch))
@@ -67,7 +75,7 @@ def valued(form: ClosedForm) -> list[tuple[float, Node]]:
 @pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_all_trees_are_proven(network: str, layers: tuple[int, ...], batch: int) -> None:
     """The best tree of all is the enumeration's, whatever tree is known before: none, a poor, a good one."""
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     ranked = valued(form)
     want = ranked[0][0]
     second = next(tree for value, tree in ranked if value > want * (1 + 1e-9))
@@ -121,7 +129,7 @@ def cheap(form: ClosedForm, tree: Node, loads: int) -> tuple[float, float]:
 @pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_no_tree_undercuts_what_is_said_of_it(network: str, layers: tuple[int, ...], batch: int) -> None:
     """Trees over all layers take no less than said, before their leaves are mapped."""
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     for samples in LayerBounds(form).batches:
         count = 0
         for tree in OpenTrees(form, LayerBounds(form), samples).over(
@@ -178,7 +186,7 @@ def test_no_subtree_undercuts_its_class(
     places are told apart or not.
     """
     monkeypatch.setattr(places, "MOST_TILES", most_tiles)
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     classes = OpenTrees(form, LayerBounds(form), batch).classes
     numbers = classes.places
     every = Limit(*(np.full(len(numbers), HUGE) for _ in range(2)))
@@ -236,7 +244,7 @@ def test_spans_of_time_leave_no_gap() -> None:
 @pytest.mark.parametrize(("network", "layers", "batch"), QUICK)
 def test_no_tree_is_lost_below_what_it_takes(network: str, layers: tuple[int, ...], batch: int) -> None:
     """With a tree's own energy and cycles as the limits, one is found that takes no more of either."""
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     fitting = [tree for tree in segments_of(form, batch) if cheap(form, tree, batch)[0] < math.inf]
     ranked = sorted(fitting, key=lambda candidate: math.prod(cheap(form, candidate, batch)))
     trees = OpenTrees(form, LayerBounds(form), batch)
@@ -277,7 +285,7 @@ def test_trees_left_out_as_needless_have_a_flat_one(
     """Where nothing is hopeless, every tree that fits is one that a kept tree stands for, or another one of
     the same cost with fewer cuts is, and that is no fuller.
     """
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     flow, open_trees = form.dataflow, OpenTrees(form, LayerBounds(form), batch)
     assert open_trees.rows.any_order
     kept: set[Node] = set()
@@ -309,7 +317,7 @@ def test_trees_that_are_kept_are_those_that_are_made(
     network: str, layers: tuple[int, ...], batch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same trees are found where subtrees are made anew whenever they are asked for."""
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
 
     def trees() -> list[Node]:
         every = OpenTrees(form, LayerBounds(form), batch).over((1 << len(layers)) - 1, batch, HUGE, HUGE)
@@ -361,7 +369,7 @@ def above_bounds(form: ClosedForm) -> TreeBounds:
 @pytest.mark.parametrize(("network", "layers", "batch"), SMALL[1:])
 def test_bounds_hold_for_every_tree(network: str, layers: tuple[int, ...], batch: int) -> None:
     """No tree is faster, more frugal or better than the bounds on all of them, one by one."""
-    above_bounds(form_of(part(network, layers), batch))
+    above_bounds(stated(network, layers, batch))
 
 
 @pytest.mark.slow
@@ -386,7 +394,7 @@ def test_no_tree_is_faster_than_its_own_longest_path(
     """With the cycles, runs and tiles of a tree's own leaves, the longest path of docs/proofs.md is no longer
     than the tree.
     """
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     for _, tree in valued(form):
         cost = form.evaluate(tree)
         ends: dict[int, float] = {}
@@ -404,7 +412,7 @@ def test_no_tree_is_faster_than_its_own_longest_path(
 @pytest.mark.parametrize(("network", "layers", "batch"), [*SMALL[1:], ("trans_cell", (58, 59, 60, 61), 1)])
 def test_no_leaf_undercuts_its_floor(network: str, layers: tuple[int, ...], batch: int) -> None:
     """No leaf of a tree that fits spends less, or takes less time, than its floor by number of tiles."""
-    form = form_of(part(network, layers), batch)
+    form = stated(network, layers, batch)
     lower_bounds = LayerBounds(form)
     for _, tree in Random(4).sample(valued(form), 60):
         for cost in form.evaluate(tree).walk():
@@ -509,7 +517,7 @@ def test_proofs_end_with_their_time(space: str) -> None:
 def test_searches_are_above_the_optimum_and_below_annealing() -> None:
     """On small graphs no search undercuts the optimum; the search for trees stays within 5 % of it."""
     for network, layers, batch in SMALL:
-        form = form_of(part(network, layers), batch)
+        form = stated(network, layers, batch)
         want = best_tree(form, "all").value
         tree, value = search(form, 1, 30, Growth())
         assert tree is not None
