@@ -374,10 +374,12 @@ def test_who_is_hasty_takes_fewer_layouts_or_none_where_pairs_of_layers_would_ta
         return journeys(*ends)
 
     def chosen(seconds: float, *, hasty: bool) -> LayoutChoice:
-        looks = itertools.count()
+        looks, stood = itertools.count(), list[float]()
         pairs.clear()
-        limits = Limits(seconds, clock=lambda: float(next(looks)))
-        return LayoutChoice(problem, 1e3, room=0.5, most=4, limits=limits, hasty=hasty)
+        limits = Limits(seconds, clock=lambda: stood[0] if stood else float(next(looks)))
+        choice = LayoutChoice(problem, 1e3, room=0.5, most=4, limits=limits, hasty=hasty)
+        stood.append(0.0)  # the clock is that of the pairs alone
+        return choice
 
     monkeypatch.setattr(choosing, "journeys", counted)
     with pytest.raises(LimitReachedError, match="in pairs"):
