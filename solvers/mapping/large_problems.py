@@ -5,7 +5,8 @@ sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect fac
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
 closes much of the whole space, and often is the best there.  Reading the objective with plain intervals
 bounds it from below, and so does what each store costs at least; the tiles with which stores cost that little
-are good ones for the whole.  Where stores bound nothing, tiles that are halved again and again serve.
+are good ones for the whole.  Where stores bound nothing, tiles serve that are halved again and again, or cut
+to fill an axis.
 """
 
 from __future__ import annotations
