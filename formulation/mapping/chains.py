@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import TablesTooLargeError
 from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.workloads.mapping.operator import Operator
 
@@ -45,10 +45,12 @@ class AxisGroup:
     def rows(self) -> Int64s:
         """One legal choice per row, shape (choices, variables).
 
-        Raises ``LimitReachedError`` where they would not fit into memory.
+        Raises `TablesTooLargeError` where they would not fit into memory.
         """
         if self.most * max(1, len(self.variables)) > MOST_TILES:
-            raise LimitReachedError(f"the tiles of {self.name} are too many for memory: up to {self.most:,}")
+            raise TablesTooLargeError(
+                f"the tiles of {self.name} are too many for memory: up to {self.most:,}"
+            )
         return self.tabulate()
 
     def having(self, rows: Int64s) -> AxisGroup:

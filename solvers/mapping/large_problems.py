@@ -81,7 +81,7 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         _search_tiles_of_outer_levels(search, method)
     tiles = PartTiles(problem)
     if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE and not search.done:
-        _offer_halved_tiles(search, method)
+        offer_halved_tiles(search, method)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
             pattern = _know_more_of_stores(search, bounds) or pattern
@@ -105,7 +105,7 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
     return _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
 
 
-def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
+def offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
     """Offer a much better mapping with halved tiles, with more time where perfect factors are very few."""
     problem = search.problem
     halved = problem.even().with_halved_tiles()
