@@ -16,6 +16,10 @@ class LimitReachedError(TilewrightError):
     """A limit struck within something of which a part is of no use, such as laying out a problem."""
 
 
+class TablesTooLargeError(LimitReachedError):
+    """Rows of tiles, or the tables of a bound program, take more memory than a search may use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When to stop, and with which resources to search.

@@ -36,7 +36,7 @@ RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
 HALVED = "ceil(outer/2**n)"
 """The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, any, or the
-least of trip counts that are powers of two."""
+least of trip counts that are powers of two or fill an axis."""
 
 CHAINS: MappingABC[str, Chains] = {
     DIVISORS: perfect_chains,
@@ -112,6 +112,8 @@ def _count(bound: int, length: int, chains: Chains, steps: Steps) -> int:
     """How many chains there are at most."""
     if chains is every_chain:
         return math.comb(bound + length - 1, length)
+    if chains is halved_chains:
+        return len(halved_chains(bound, length, *steps))
     return count_chains(bound, length, chains, *steps)
 
 
@@ -127,7 +129,7 @@ def _steps(
 
     What has more is left out by `_keep` in any case; not to make it saves memory.
     """
-    if chains not in (perfect_chains, balanced_chains):
+    if chains not in (perfect_chains, balanced_chains, halved_chains):
         return ()
     most = tuple(
         block.axis.size if block.axis is not None else 0

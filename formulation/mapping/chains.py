@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import TablesTooLargeError
 from tilewright.foundation.arrays import Int64s, distinct
 from tilewright.workloads.mapping.operator import Operator
 
@@ -45,10 +45,12 @@ class AxisGroup:
     def rows(self) -> Int64s:
         """One legal choice per row, shape (choices, variables).
 
-        Raises ``LimitReachedError`` where they would not fit into memory.
+        Raises `TablesTooLargeError` where they would not fit into memory.
         """
         if self.most * max(1, len(self.variables)) > MOST_TILES:
-            raise LimitReachedError(f"the tiles of {self.name} are too many for memory: up to {self.most:,}")
+            raise TablesTooLargeError(
+                f"the tiles of {self.name} are too many for memory: up to {self.most:,}"
+            )
         return self.tabulate()
 
     def having(self, rows: Int64s) -> AxisGroup:
@@ -163,14 +165,23 @@ def ranged_chains(least: int, most: int) -> Callable[[int, int], Int64s]:
 
 
 @lru_cache(maxsize=128)
-def halved_chains(bound: int, length: int) -> Int64s:
-    """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times.
+def halved_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
+    """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times,
+    or cut into as many parts as some step has trips at most: so axes of any length are filled.
 
-    A few thousand even of dimensions with tens of thousands of iterations.  Shape (chains, length).
+    Some ten thousand even of dimensions with tens of thousands of iterations.  Shape (chains, length).
+
+    Parameters
+    ----------
+    bound, length, most, among : as for `perfect_chains`
     """
-    sizes = [-(-bound // 2**power) for power in range((bound - 1).bit_length() + 1)]
-    steps = every_chain(len(sizes), length)
-    return _shared(np.unique(np.array(sizes, dtype=np.int64)[len(sizes) - steps], axis=0))
+    axes = {trips for trips in most if trips}
+
+    def tiles(size: int) -> list[int]:
+        counts = axes | {2**power for power in range((size - 1).bit_length() + 1)}
+        return sorted({-(-size // count) for count in counts})
+
+    return _chains(bound, length, tiles, most, among)
 
 
 @lru_cache(maxsize=128)

@@ -32,7 +32,7 @@ from tilewright.formulation.expression.nodes import (
     Where,
     as_node,
 )
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import Limits, TablesTooLargeError
 from tilewright.formulation.mapping.columns import Classes
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping import opcodes
@@ -44,10 +44,6 @@ NONE = -1
 _NO_ROWS = np.zeros(0, dtype=np.int32)
 MOST_BYTES = 600_000_000
 """Of all that the trees of one search read: rows, cells, and what their programs have of these."""
-
-
-class TablesTooLargeError(LimitReachedError):
-    """The tables of a bound program take more memory than a search may use."""
 
 
 class BoundProgram:

@@ -12,17 +12,16 @@ from fractions import Fraction
 from functools import partial
 
 from tilewright import __version__
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
 from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
-from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
-from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.large_problems import is_large, offer_halved_tiles, offer_perfect_factors
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.solvers.mapping.two_orders import TwoOrders
 
@@ -56,6 +55,8 @@ class Branch:
         try:
             return self._search(search)
         except TablesTooLargeError as too_large:
+            if not search.problem.space.nest.perfect:
+                offer_halved_tiles(search, self)
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search)
             return Outcome(False, str(too_large))

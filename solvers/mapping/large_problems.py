@@ -5,7 +5,8 @@ sizes; to tabulate them takes seconds, in which a limit may strike.  Perfect fac
 with a few thousand chains, so branch and bound on that subset has its optimum in a fraction of the time; it
 closes much of the whole space, and often is the best there.  Reading the objective with plain intervals
 bounds it from below, and so does what each store costs at least; the tiles with which stores cost that little
-are good ones for the whole.  Where stores bound nothing, tiles that are halved again and again serve.
+are good ones for the whole.  Where stores bound nothing, tiles serve that are halved again and again, or cut
+to fill an axis.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         _search_tiles_of_outer_levels(search, method)
     tiles = PartTiles(problem)
     if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE and not search.done:
-        _offer_halved_tiles(search, method)
+        offer_halved_tiles(search, method)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
             pattern = _know_more_of_stores(search, bounds) or pattern
@@ -104,7 +105,7 @@ def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
     return _offer(search, perfect.even() if is_large(problem) else perfect, PERFECT, method)
 
 
-def _offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
+def offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
     """Offer a much better mapping with halved tiles, with more time where perfect factors are very few."""
     problem = search.problem
     halved = problem.even().with_halved_tiles()

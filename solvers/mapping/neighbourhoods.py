@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from tilewright.formulation.expression import Variable
+from tilewright.formulation.limits import TablesTooLargeError
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.idle_levels import loose_levels
 from tilewright.formulation.mapping.mapping import Mapping
@@ -24,7 +25,6 @@ from tilewright.formulation.mapping.relaxation import wanted_rows
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping.best_first import BestFirst
-from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.pattern_machines import PatternSearch, levels_of, machine_of, stores_of

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from tilewright.formulation.limits import TablesTooLargeError
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.pattern_machines import (

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from itertools import chain, combinations, islice
 
+from tilewright.formulation.limits import TablesTooLargeError
 from tilewright.formulation.mapping.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.beside import Beside
-from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
 from tilewright.solvers.mapping.pattern_descent import Descent

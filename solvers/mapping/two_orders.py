@@ -14,13 +14,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
-from tilewright.solvers.mapping.bound_program import TablesTooLargeError
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
 from tilewright.solvers.mapping.layout import LegalTables, laid_out, orders_of_decisions

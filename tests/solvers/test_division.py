@@ -181,3 +181,15 @@ def test_halved_tiles_are_least_tiles_of_trip_counts() -> None:
         assert halved <= every
         assert (bound,) * 3 in halved
         assert (1, 1, 1) in halved
+
+
+def test_halved_tiles_fill_axes() -> None:
+    """On an axis of 14 no halved tile of 64 takes more than 8 trips; the least of 14 trips has 13."""
+    most = (0, 14, 0)
+    halved = {tuple(chain) for chain in halved_chains(64, 3, most).tolist()}
+    assert halved <= {tuple(chain) for chain in balanced_chains(64, 3, most).tolist()}
+    assert (64, 5, 5) in halved
+    assert (32, 3, 2) in halved
+    assert (64, 4, 4) not in halved
+    among = (frozenset({64}), frozenset({5, 8}), frozenset({1, 2}))
+    assert halved_chains(64, 3, most, among).tolist() == [[64, 5, 1], [64, 5, 2], [64, 8, 1], [64, 8, 2]]
