@@ -52,9 +52,10 @@ class _Builder:
         self.units, self.tilings, self.batch, self.engine, self.sums = units, tilings, batch, engine, sums
         self.limits = limits
         counts, slots = [], []
-        for cuts_of in tilings:
+        for unit, cuts_of in zip(units, tilings, strict=True):
             parts = len(cuts_of.parts) - 1
-            slots.append(parts if parts == 1 or sums == "chain" else parts + 1)
+            chained = sums == "chain" and unit.layer.operator.is_mac
+            slots.append(parts if parts == 1 or chained else parts + 1)
             counts.append(
                 math.prod(len(cuts) - 1 for cuts in (cuts_of.samples, *cuts_of.axes[:3])) * slots[-1]
             )
@@ -324,7 +325,8 @@ def build_dag(
     Parameters
     ----------
     partial_sums : where the sum over input channels is divided: ``chain`` (each part adds to the one before)
-        or ``reduction`` (independent parts, then one atom adds them up); unfinished sums have four bytes
+        or ``reduction`` (independent parts, then one atom adds them up), as it always is where a window of
+        a pool is divided; unfinished sums have four bytes
 
     Raises
     ------

@@ -7,8 +7,10 @@ the channels of a group; heads and their features): the outer one counts whole r
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from tilewright.workloads.mapping.operator import Axis, Operator
 Range = tuple[int, int]
 
 CHANNEL, ROW, COLUMN, PART = 0, 1, 2, 3
-"""Axes of a tiling; ``PART`` divides the sum over input channels."""
+"""Axes of a tiling; ``PART`` divides the sum over input channels, or a pool's window."""
 
 _COORDINATE = {"K": CHANNEL, "G": CHANNEL, "C": CHANNEL, "P": ROW, "R": ROW, "Q": COLUMN, "S": COLUMN}
 
@@ -36,7 +38,8 @@ class Shape:
     ----------
     sizes : (channels, rows, columns) of one sample
     loops : per coordinate the loops along it, outermost first; empty where a window scatters into it
-    part : the loop over input channels that may be divided into partial sums, if any
+    part : the loop over input channels that may be divided into partial sums, if any; of a pool with one row
+        of results, the loop over the rows of its window
     parts : its bound, 1 without one
     """
 
@@ -45,6 +48,12 @@ class Shape:
     scattered: tuple[Axis | None, Axis | None, Axis | None]
     part: str | None
     parts: int
+
+    @cached_property
+    def covered(self) -> frozenset[str]:
+        """The loops that lie along an axis of a tiling."""
+        scattered = (term.dim for axis in self.scattered if axis is not None for term in axis.terms)
+        return frozenset([*itertools.chain(*self.loops), *scattered, *([self.part] if self.part else [])])
 
 
 _SHAPES: dict[int, tuple[Operator, Shape]] = {}
@@ -80,6 +89,9 @@ def _shape(operator: Operator) -> Shape:
     sums = [
         name for name in like if like[name] == "C" and name in operator.reduction_dims and operator.is_mac
     ]
+    if operator.kind == "pool" and sizes[ROW] == 1:
+        loops[ROW].clear()  # positions along rows are those of the window alone
+        sums = [name for name in like if like[name] in ("P", "R") and name in operator.reduction_dims]
     part = sums[0] if len(sums) == 1 else None
     return Shape(
         (sizes[0], sizes[1], sizes[2]),

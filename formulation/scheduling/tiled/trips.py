@@ -57,10 +57,7 @@ def atom_shapes(operator: Operator, tiling: Tiling) -> AtomShapes:
         for axis, cuts in enumerate(tiles)
     ]
     shape = shape_of(operator)
-    covered = {name for names in shape.loops for name in names} | ({shape.part} if shape.part else set())
-    for axis in shape.scattered:
-        covered |= {term.dim for term in axis.terms} if axis is not None else set()
-    rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
+    rest = math.prod(bound for name, bound in operator.bounds.items() if name not in shape.covered)
 
     def spread(value: Callable[[Trips], int], factor: int = 1) -> Int64s:
         products = np.full(1, factor, dtype=np.int64)
@@ -137,7 +134,8 @@ def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
         counts["P" if axis == ROW else "Q"] = int(((hits >= low) & (hits < high)).sum())
         return Trips(rows=counts["P"], columns=counts["Q"], positions=places.size)
     for name, (begin, end) in ranges.items():
-        key = like[name] if like[name] in counts else "N"
+        # rows of a window that is divided are read as often as samples are
+        key = like[name] if like[name] in counts and (axis != PART or like[name] == "C") else "N"
         counts[key] *= end - begin
     return Trips(
         counts["N"],

@@ -6,6 +6,7 @@ for every cycle, so that sizes suit the objective: the price of an EDP is what a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -295,11 +296,12 @@ def size_menu(
     halves = tuple(2**i for i in range(max(*shape.sizes, shape.parts).bit_length() + 1)) if fine else ()
     outputs, inputs = (1, 1) if fine else (engine.columns * engine.lanes, engine.rows * engine.lanes)
     many = tuple(n for n in MANY if channels >= n * outputs)
+    sums = SUMS if operator.is_mac else SUMS[:1]  # all parts of a result are dealt to one engine
     tiles = (
         sorted({_multiple(-(-channels // n), outputs, channels) for n in (*PARTS, *many, *halves)}),
         sorted({-(-rows // n) for n in (*PARTS, *(n for n in MANY if rows >= n), *halves)}),
         sorted({-(-columns // n) for n in (*WIDTHS, *halves)}),
-        sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*SUMS, *halves)}),
+        sorted({_multiple(-(-shape.parts // n), inputs, shape.parts) for n in (*sums, *halves)}),
     )
     return tile_menu(operator, engine, stored_weights, late, tiles)
 
@@ -331,7 +333,8 @@ def tile_menu(
     trips = [
         [axis_trips(operator, axis, 0, choices[1]) for choices in menu] for axis, menu in enumerate(cuts)
     ]
-    rest = operator.iterations // _covered(operator)
+    covered = shape.covered
+    rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
 
     def product(name: str, factor: int = 1) -> Int64s:
         boxes = np.full(pick[0].size, factor, dtype=np.int64)
@@ -371,6 +374,9 @@ def tile_menu(
             weights = weights + in_bytes(elements * tensor_bits(tensor, engine))
         else:
             elements = shapes.input_positions * shapes.groups * depth * shapes.samples
+            if not operator.is_mac:  # axes that a pool reads as a whole
+                whole = [axis for axis in tensor.axes if covered.isdisjoint(term.dim for term in axis.terms)]
+                elements = elements * math.prod(axis.size for axis in whole)
         fetch = fetch + in_bytes(elements * tensor_bits(tensor, engine))
     boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
     cycles = _cycles(engine, shapes)
@@ -382,15 +388,6 @@ def _cycles(engine: TileEngine, shapes: AtomShapes) -> Int64s:
     if engine.own is not None:
         engine = replace(engine, prices=LeastPrices())
     return atom_costs(engine, shapes).cycles
-
-
-def _covered(operator: Operator) -> int:
-    """Iterations of the loops that lie along an axis of the tiling, taken over the whole operator."""
-    shape = shape_of(operator)
-    names = {name for loops in shape.loops for name in loops} | ({shape.part} if shape.part else set())
-    for axis in shape.scattered:
-        names |= {term.dim for term in axis.terms} if axis is not None else set()
-    return int(np.prod([operator.bounds[name] for name in names], dtype=np.int64))
 
 
 def _multiple(size: int, unit: int, whole: int) -> int:

@@ -71,11 +71,11 @@ class _Part:
 ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
-LAYING = 4.0
-"""Times as long as to the first plan of atoms it takes to the first one of layouts (2.9 to more than 5 on a
-busy machine)."""
+LAYING = 3.5
+"""Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
+a busy machine), and half as long again to that of all."""
 
-SCARCE = (0.55, 0.8)
+SCARCE = (0.3, 0.8)
 """Layouts come right after the first plan where they need between these parts of the time left: with less
 there is time for both, with more they might not end.  They give up soon where they turn out to need more."""
 

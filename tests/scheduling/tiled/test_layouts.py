@@ -7,6 +7,7 @@ import math
 import random
 from functools import partial
 from itertools import combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,20 +24,21 @@ from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.heuristics.scheduling.tiled.layouts import method
+from tilewright.heuristics.scheduling.tiled.layouts import choosing, method
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Layout, candidates, reads_outside
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import FIRST, HANDOVER
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids, sides
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys, overlaps
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys, overlaps
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places, ways
 from tilewright.heuristics.scheduling.tiled.size_menus import tile_menu
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.pooling import pool2d
 from tilewright.workloads.network import Layer, Link, Network
 
 MACHINES = (
@@ -144,8 +146,12 @@ def _of_cuts(
     full, atom = (tile_menu(*known, (sides[0], sides[1], sides[2], sides[3])) for sides in (whole, tiles))
     results = whole[0][0] * whole[1][0] * whole[2][0]
     boxes, chain = cuts[0] * cuts[1] * cuts[2], groups[3]
-    busy = float((boxes + chain - 1) * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
-    busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
+    if unit.layer.operator.is_mac:
+        busy = float((boxes + chain - 1) * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
+        busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
+    else:  # parts of a window are made apart, then added up box by box
+        busy = float(boxes * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
+        busy += boxes * HANDOVER + chain * cuts[3] * results * 4 / port if chain * cuts[3] > 1 else 0
     fetch, weights = int(atom.fetch[0]), int(atom.weights[0])
     cycles = busy + FIRST * fetch / port + max(0.0, int(full.fetch[0]) / port - busy)
     if reads_outside(unit):
@@ -157,11 +163,12 @@ def _of_cuts(
     return busy, price * cycles + spent if fits else np.inf
 
 
+@pytest.mark.parametrize("kernel", [3, 8])
 @pytest.mark.parametrize("price", [1.0, 2e4])
-def test_shares_have_the_best_cuts_of_their_kind(price: float) -> None:
+def test_shares_have_the_best_cuts_of_their_kind(price: float, kernel: int) -> None:
     """No other cuts of a kind are better by the estimate, which is computed one by one here."""
     problem = TiledProblem(
-        _two_layers(3), load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp")
+        _two_layers(kernel), load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp")
     )
     rng, kinds = random.Random(1), set[tuple[bool, bool]]()
     for unit in problem.units:
@@ -183,15 +190,17 @@ def _kind(cuts: tuple[int, ...]) -> tuple[bool, bool]:
 
 
 def _two_layers(kernel: int) -> Network:
-    """Two convolutions, the second of which reads the first."""
+    """Two convolutions, the second of which reads the first; of a kernel of 8 it is a pool of all pixels."""
     first = conv2d(k=64, c=16, r=1, s=1, h=8, w=8)
     second = conv2d(k=32, c=64, r=kernel, s=kernel, h=8, w=8, pad=kernel // 2)
+    if kernel == 8:
+        second = pool2d(c=64, r=8, s=8, h=8, w=8)
     layers = [Layer("a", first, "test"), Layer("b", second, "test")]
-    return Network("two", layers, [Link("a", "b", "I", "a", 64 * 64)])
+    return Network("two", layers, [Link("a", "b", second.inputs[0].name, "a", 64 * 64)])
 
 
 @pytest.mark.parametrize("widths", ["", ",link=4,port=32"])
-@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("kernel", [1, 3, 8])
 def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
     """Energy and the busiest link of bringing results to their readers are those of a plan with one atom per
     share; where halos differ by reader, several multicasts of the estimate may be one.
@@ -199,12 +208,13 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
     machine = load_tiled_machine(f"atomic-8x8[engines=4x4{widths}]")
     problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
     rng = random.Random(kernel)
+    shares = [((4, 8, 8, 1), 16), ((2, 8, 8, 4), 16) if kernel < 8 else ((4, 1, 1, 8), 1)]
     drawn = [
         [
-            Layout(grid_of(row), (1, 1, 1, 1), (16, 1, 1, 16))
-            for row in rng.sample([*grids(4, 4, *pieces)], 25)
+            Layout(grid_of(row), (1, 1, 1, 1), (16, 1, 1, part))
+            for row in rng.choices([*grids(4, 4, *pieces)], k=25)
         ]
-        for pieces in ((4, 8, 8, 1), (2, 8, 8, 4))
+        for pieces, part in shares
     ]
     ways = journeys(problem, 1, problem.units[1].reads[0], *drawn)
     assert ways is not None
@@ -231,7 +241,7 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
         slowest = float((loads / net.rates).max())
         assert ways.energy[i, j] >= spent - 1e-6
         assert ways.arrival[i, j] >= slowest - 1e-6
-        if kernel == 1:
+        if kernel != 3:
             assert ways.energy[i, j] == pytest.approx(spent)
             assert ways.arrival[i, j] == pytest.approx(slowest)
 
@@ -341,22 +351,37 @@ def test_a_large_layer_has_more_atoms_than_are_wanted() -> None:
     assert np.prod(layout.cuts) * layout.grid.groups[3] > 1
 
 
-def test_who_is_hasty_gives_up_where_pairs_of_layers_would_take_too_long() -> None:
-    """With a clock of one second a look, six layers of two kinds leave 11 of 20 s; a plan needs 16."""
+def test_who_is_hasty_takes_fewer_layouts_or_none_where_pairs_of_layers_would_take_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With a clock of one second a look, six layers of two kinds leave 5 of 14 s and 11 of 20 s.  A plan
+    needs 16 s, and of fewer layouts 9.
+    """
     same = conv2d(k=16, c=16, r=1, s=1, h=8, w=8)
     layers = [Layer(f"layer{i}", same, "test") for i in range(6)]
     links = [Link(a.name, b.name, same.inputs[0].name, a.name, 16 * 64) for a, b in pairwise(layers)]
     machine = load_tiled_machine("atomic-2x2[link=16]")
     problem = TiledProblem(Network("chain", layers, links), machine, tiled_objective("edp"))
 
+    pairs: list[int] = []
+
+    def counted(*ends: Any) -> Journeys | None:
+        pairs.append(len(ends[3]) * len(ends[4]))
+        return journeys(*ends)
+
     def chosen(seconds: float, *, hasty: bool) -> LayoutChoice:
         looks = itertools.count()
+        pairs.clear()
         limits = Limits(seconds, clock=lambda: float(next(looks)))
         return LayoutChoice(problem, 1e3, room=0.5, most=4, limits=limits, hasty=hasty)
 
+    monkeypatch.setattr(choosing, "journeys", counted)
     with pytest.raises(LimitReachedError, match="in pairs"):
-        chosen(20.0, hasty=True)
-    assert chosen(20.0, hasty=False).best(1e3) == chosen(60.0, hasty=True).best(1e3)
+        chosen(14.0, hasty=True)
+    assert chosen(14.0, hasty=False).best(1e3) == chosen(60.0, hasty=True).best(1e3)
+    every = list(pairs)
+    chosen(20.0, hasty=True).best(1e3)
+    assert all(0 < few < most for few, most in zip(pairs, every, strict=True))
 
 
 def test_what_fits_no_buffer_leaves_the_plan_that_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

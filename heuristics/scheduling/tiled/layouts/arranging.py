@@ -24,7 +24,8 @@ def arranged(
 
     An engine makes all channels of some pixels before it goes on to the next ones, and finishes a sum before
     it begins another, so that results leave while others are computed.  Where engines share a sum, the next
-    one adds its part when the one before has finished with a box of results.
+    one adds its part when the one before has finished with a box of results, or the last one adds all parts
+    up at the end.
 
     Raises
     ------
@@ -37,15 +38,20 @@ def arranged(
     ]
     dag = problem.dag([tiling for tiling, _, _ in cut], limits)
     engines, steps, now = [], [], 0
-    for layout, (_, group, number) in zip(layouts, cut, strict=True):
+    for unit, (layout, (_, group, number)) in enumerate(zip(layouts, cut, strict=True)):
         turns = [int(numbers.max()) + 1 for numbers in number]
         k, h, w, part = np.ix_(*number)
         parts = layout.grid.groups[3]
-        # a chain's next engine makes its part of a box one turn later
-        box = (h * turns[2] + w) * turns[0] + k + group[3]
-        turn = box * turns[3] + part
-        engine = np.broadcast_to(layout.grid.engines(problem.machine.width)[np.ix_(*group)], turn.shape)
-        count = (turns[0] * turns[1] * turns[2] + parts - 1) * turns[3]
+        box, boxes = (h * turns[2] + w) * turns[0] + k, turns[0] * turns[1] * turns[2]
+        engine = layout.grid.engines(problem.machine.width)[np.ix_(*group)]
+        if dag.slots[unit] > len(group[3]):
+            turn = np.concatenate([box * turns[3] + part, boxes * turns[3] + box], axis=3)
+            engine = np.concatenate([engine, engine[..., -1:]], axis=3)
+            count = boxes * (turns[3] + 1)
+        else:
+            # a chain's next engine makes its part of a box one turn later
+            turn = (box + group[3]) * turns[3] + part
+            count = (boxes + parts - 1) * turns[3]
         for _ in range(problem.batch):
             engines.append(engine.ravel())
             steps.append(now + turn.ravel())

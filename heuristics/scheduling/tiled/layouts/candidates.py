@@ -73,6 +73,7 @@ class Candidates:
     cycles : that the busiest engine computes for one sample, and hands over
     weights, inputs : bytes of weights and of other operands that one engine is sent
     energy : pJ of weights that are sent and read, and of unfinished sums
+    place : of the grid among those for a price of a cycle, 0 for the best, where it is best
     """
 
     layouts: tuple[Layout, ...]
@@ -80,6 +81,7 @@ class Candidates:
     weights: Floats
     inputs: Floats
     energy: Floats
+    place: Int64s
 
     def beside(self, others: Candidates) -> Candidates:
         """These and others."""
@@ -89,6 +91,19 @@ class Candidates:
             np.concatenate([self.weights, others.weights]),
             np.concatenate([self.inputs, others.inputs]),
             np.concatenate([self.energy, others.energy]),
+            np.concatenate([self.place, others.place]),
+        )
+
+    def fewer(self, places: int) -> Candidates:
+        """Those of so many places."""
+        kept = np.flatnonzero(self.place < places)
+        return Candidates(
+            tuple(self.layouts[at] for at in kept.tolist()),
+            self.cycles[kept],
+            self.weights[kept],
+            self.inputs[kept],
+            self.energy[kept],
+            self.place[kept],
         )
 
 
@@ -144,13 +159,19 @@ def _of_pieces(
     # one row per grid, one column per kind of cuts
     possible = cycles < inf
     taken = np.where(possible, np.maximum(cycles, shares.weights[which][:, None] / machine.port_rate), 0.0)
-    kept: dict[int, None] = {}
-    together = every[which, 3] > 1
+    kept: dict[int, int] = {}
+    parts = every[which, 3]
+    kinds = [(parts == 1, most)]
+    if operator.is_mac:
+        kinds.append((parts > 1, most // 2))
+    else:  # windows are divided for the ways of what they read, which choose how
+        kinds += [(parts == n, most // 4) for n in np.unique(every[:, 3]).tolist() if n > 1]
     for price in prices:
         rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
-        for kind, count in ((~together, most), (together, most // 2)):
+        for kind, count in kinds:
             ranked = np.flatnonzero(kind)[np.argsort(rank[kind], kind="stable")]
-            kept.update(dict.fromkeys(ranked[:count].tolist()))
+            for at_place, i in enumerate(ranked[:count].tolist()):
+                kept[i] = min(kept.get(i, most), at_place * most // count)
     layouts, rows_of, columns_of = [], [], []
     for i in kept:
         grid = grid_of(made[i])
@@ -161,7 +182,8 @@ def _of_pieces(
     at = np.array(rows_of, dtype=np.int64), np.array(columns_of, dtype=np.int64)
     energy = batch * inside[at] + sent[at[0]]
     share = which[at[0]]
-    return Candidates(tuple(layouts), cycles[at], shares.weights[share], shares.inputs[share], energy)
+    place = np.array([kept[i] for i in rows_of], dtype=np.int64)
+    return Candidates(tuple(layouts), cycles[at], shares.weights[share], shares.inputs[share], energy, place)
 
 
 def _distinct(groups: Int64s) -> tuple[Int64s, Int64s]:
@@ -234,6 +256,7 @@ class _Shares:
             counts,
             (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
             room * engine.buffer_bytes,
+            problem.partial_sums == "chain" and unit.layer.operator.is_mac,
             np.array(
                 [
                     port,
@@ -270,7 +293,8 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
         plain = run in (1, sizes[axis]) or smallest % run == 0
         units.append(min(sizes[axis], smallest if plain else run))
     parts = shape_of(operator).parts
-    return units[0], units[1], units[2], min(parts, machine.engine.rows * machine.engine.lanes)
+    together = machine.engine.rows * machine.engine.lanes if operator.is_mac else 1
+    return units[0], units[1], units[2], min(parts, together)
 
 
 @lru_cache(maxsize=256)

@@ -54,6 +54,9 @@ PLANNED = 2.0
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
 a kind of layers (1.7 to 2.6 on four networks)."""
 
+FEW, SOONER = 6, 1.1
+"""Layouts of a layer for each price where there is less time than that, and as of `PLANNED` for these."""
+
 
 class LayoutChoice:
     """Layouts that the layers of a network may have, and what they take alone and in pairs.
@@ -64,7 +67,8 @@ class LayoutChoice:
     room : part of the buffer that an atom may need
     most : atoms of an engine's share at most; where none fits, more of them up to `SHARE`
     limits : where they strike, there is no choice
-    hasty : whether there is none either where the limits are expected to strike before a plan is there
+    hasty : whether there are fewer layouts where the limits are expected to strike before a plan is there,
+        and no choice where they are all the same
 
     Raises
     ------
@@ -97,25 +101,30 @@ class LayoutChoice:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
             self._of.append(known[key])
         inner = [
-            (index, read, self._way(index, read))
+            (index, read)
             for index, unit in enumerate(problem.units)
             for read in unit.reads
             if read.producer is not None and read.producer != index
         ]
         if hasty and limits is not None and limits.remaining is not None:
             kind = (limits.clock() - begun) / len(known)
-            if limits.remaining < PLANNED * kind * len({way for _, _, way in inner}):
+            ways = len({self._way(index, read) for index, read in inner})
+            if limits.remaining < SOONER * kind * ways:
                 raise LimitReachedError("too little time for what layers take in pairs")
+            if limits.remaining < PLANNED * kind * ways:
+                fewer = {id(of): of.fewer(FEW) for of in known.values()}
+                self._of = [fewer[id(of)] for of in self._of]
         self._energy: dict[tuple[int, int], Floats] = {}
         self._cycles: dict[tuple[int, int], Floats] = {}
         told: dict[object, Journeys | None] = {}
-        for index, read, way in inner:
+        for index, read in inner:
             check(limits)
+            way = self._way(index, read)
             if way not in told:
                 made, wanted = self._ends(index, read)
                 told[way] = journeys(problem, index, read, made.layouts, wanted.layouts)
-            if (ways := told[way]) is not None:
-                self._tell(index, read, ways)
+            if (journey := told[way]) is not None:
+                self._tell(index, read, journey)
         self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
         for pair in self._energy:
             for end in pair:

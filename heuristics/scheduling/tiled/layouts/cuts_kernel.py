@@ -31,6 +31,7 @@ def best_cuts(
     counts: Any,
     menu: Any,
     room: float,
+    chained: bool,
     figures: Any,
 ) -> Any:  # pragma: no cover
     """The best cuts of each kind for all shares of a layer.
@@ -44,6 +45,7 @@ def best_cuts(
     counts : sizes of atoms along each axis
     menu : sizes, cycles, and bytes fetched, of weights and needed of atoms of all sizes, as of `SizeMenu`
     room : bytes that an atom may need
+    chained : whether each part of a sum adds to the one before; otherwise one atom adds all of them
     figures : bytes a cycle of an engine's port, and of DRAM for operands from outside of the network; pJ that
         a cycle is worth; pJ of reading and writing a byte of a buffer
 
@@ -83,9 +85,12 @@ def best_cuts(
                 continue
             boxes = cuts[c, 0] * cuts[c, 1] * cuts[c, 2]
             # in a chain an engine begins when the one before has finished its part of a box of results
-            taken = float((boxes + chain - 1) * cuts[c, 3] * (cycles[spot] + HANDOVER))
-            if chain > 1:
-                taken += (boxes + chain - 1) * (results * SUM_BYTES / boxes / port)
+            begun = boxes + chain - 1 if chained else boxes
+            taken = float(begun * cuts[c, 3] * (cycles[spot] + HANDOVER))
+            if chained and chain > 1:
+                taken += begun * (results * SUM_BYTES / boxes / port)
+            elif not chained and chain * cuts[c, 3] > 1:
+                taken += boxes * HANDOVER + chain * cuts[c, 3] * results * SUM_BYTES / port
             time = taken + FIRST * fetch[spot] / port + max(0.0, inputs / port - taken)
             time += (fetch[spot] - weights[spot]) * pixels / dram
             sums = (cuts[c, 3] * chain - 1) * results * (many // chain) * SUM_BYTES

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.own_costs import RecordedPrices, TaskShape
 from tilewright.formulation.scheduling.tiled.plan import Plan, Residency, Transfers
@@ -24,6 +25,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.trips import atom_shapes
+from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.formulation.scheduling.tiled.widths import Bits
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
@@ -70,7 +72,13 @@ class LayerAtomsRecord(Record):
     channels: list[int]
     rows: list[int]
     columns: list[int]
-    inputs: list[int] = Field(description="borders of partial sums over input channels")
+    inputs: list[int] = Field(description="borders of partial sums over input channels, or a pool's window")
+
+    def tiling(self, unit: Unit) -> Tiling:
+        """The borders; in earlier documents a pool's window is a single part of size 1."""
+        undivided = self.inputs == [0, 1] and not unit.layer.operator.is_mac
+        parts = (0, shape_of(unit.layer.operator).parts) if undivided else tuple(self.inputs)
+        return Tiling(tuple(self.samples), tuple(self.channels), tuple(self.rows), tuple(self.columns), parts)
 
 
 class TransfersRecord(Record):
@@ -185,10 +193,7 @@ class PlanRecord(Record):
         names = [unit.name for unit in problem.units]
         if [layer.layer for layer in self.layers] != names:
             raise InputError(where, "layers", f"expected the {len(names)} layers of the network, in order")
-        cuts = [
-            Tiling(tuple(o.samples), tuple(o.channels), tuple(o.rows), tuple(o.columns), tuple(o.inputs))
-            for o in self.layers
-        ]
+        cuts = [layer.tiling(unit) for layer, unit in zip(self.layers, problem.units, strict=True)]
         try:
             dag = self.priced(problem, where).dag(cuts)
         except ValueError as error:
