@@ -31,6 +31,12 @@ METHODS: Registry[TiledMethod] = Registry(
             "Layers shared out over rectangles of engines, the layouts of all layers chosen together",
             "docs/tiled-methods.md",
         ),
+        "streams": Entry(
+            f"{_ROOM}.streams",
+            "StreamPlans",
+            "Layers read channel by channel run tile by tile, each such stream on as many engines as pay",
+            "docs/tiled-methods.md",
+        ),
         "ls": Entry(
             f"{_ROOM}.baselines",
             "LayerSequential",
