@@ -27,6 +27,8 @@ from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
+from tilewright.heuristics.scheduling.tiled.streams import method as streams
+from tilewright.heuristics.scheduling.tiled.streams.method import StreamStart
 from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_turn
 
 NEAR = Fraction(3, 2)
@@ -70,6 +72,9 @@ class _Part:
 
 ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
+
+STREAMS = _Part(0.3, 0.0, 0.3)
+"""The time for plans of streams, where energy alone counts."""
 
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
@@ -176,10 +181,19 @@ class _Portfolio:
         if start is not None:
             self._add("atoms", start)
 
+    def begin_streams(self) -> None:
+        """Plans of streams, where energy alone counts: a few engines run them, one after the other."""
+        if self.search.problem.problem.objective.delay_power:
+            return
+        stages, within = Stages(self.search, self._name("streams")), STREAMS.of(self.search)
+        start = streams.started(self.search, stages, within)
+        start.climb(stages, within, streams.PASSES)
+        self._add("streams", start)
+
     def begin_layouts(self) -> None:
         """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
         part = replace(LAYOUTS, seconds=self.laying)
-        if self.sites and part.starved(self.search):
+        if self.sites and (part.starved(self.search) or self._leading().kind == "streams"):
             return
         stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
         try:
@@ -273,10 +287,10 @@ class _Portfolio:
         """The one with the best plan."""
         return min(self.sites, key=lambda site: site.near.best[0])
 
-    def _add(self, kind: str, start: Start | LayoutStart | Judged) -> None:
+    def _add(self, kind: str, start: Start | LayoutStart | StreamStart | Judged) -> None:
         self.sites.append(_Site(kind, self._near(kind, start)))
 
-    def _near(self, kind: str, start: Start | LayoutStart | Judged) -> Neighbourhoods:
+    def _near(self, kind: str, start: Start | LayoutStart | StreamStart | Judged) -> Neighbourhoods:
         return Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
 
     def _name(self, kind: str) -> str:
@@ -298,6 +312,7 @@ class Auto(PlanHeuristic):
         """Begin all kinds of plans, then visit neighbourhoods."""
         portfolio = _Portfolio(search, self.room)
         portfolio.attempt(portfolio.begin_atoms)
+        portfolio.attempt(portfolio.begin_streams)
         portfolio.attempt(portfolio.begin_layouts)
         portfolio.attempt(portfolio.begin_trees)
         portfolio.go_on_with_atoms()

@@ -32,7 +32,7 @@ METHODS: Registry[TiledMethod] = Registry(
             "docs/tiled-methods.md",
         ),
         "streams": Entry(
-            f"{_ROOM}.streams",
+            f"{_ROOM}.streams.method",
             "StreamPlans",
             "Layers read channel by channel run tile by tile, each such stream on as many engines as pay",
             "docs/tiled-methods.md",

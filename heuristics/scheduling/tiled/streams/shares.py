@@ -11,8 +11,8 @@ groups are changed as long as that lowers the objective, many streams in one pla
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -23,18 +23,11 @@ from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, shape_o
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
-from tilewright.formulation.scheduling.tiled.routing import complete
-from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.trips import whole_tiling
-from tilewright.foundation.arrays import Floats, Int32s, Int64s
-from tilewright.foundation.errors import InputError
-from tilewright.foundation.options import option
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
-from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
-from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
-from tilewright.heuristics.scheduling.tiled.refining import Judged
-from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 
 FEW = 16
 """Bands of a stream in the first plan, at most, where a buffer takes its atoms."""
@@ -48,15 +41,6 @@ NARROW, WIDE = 16, 64
 
 TURNS = 16
 """Atoms of a tile that run on one engine in turn, at most, where no larger ones fit."""
-
-AHEAD = 8
-"""Steps before its use in which data may arrive where cycles count."""
-
-MARGIN = 1e-7
-"""Part of the objective by which a change must gain to be kept from a plan of several."""
-
-APART = 3
-"""Every so many streams are changed in one plan."""
 
 
 @dataclass(frozen=True)
@@ -76,20 +60,6 @@ class Share:
 
 
 Shares = tuple[Share, ...]
-
-_CHANGES: tuple[Callable[[Share], Share], ...] = (
-    *(lambda share, by=by: replace(share, bands=share.bands + by) for by in (-1, 1, -2, 2, 4, -4)),
-    *(lambda share, by=by: replace(share, groups=share.groups + by) for by in (-1, 1, -2, 2)),
-    lambda share: replace(share, bands=2 * share.bands),
-    lambda share: replace(share, groups=2 * share.groups),
-    lambda share: replace(share, bands=share.bands // 2),
-    lambda share: replace(share, groups=share.groups // 2),
-    lambda share: replace(share, bands=2 * share.bands, groups=share.groups // 2),
-    lambda share: replace(share, bands=share.bands // 2, groups=2 * share.groups),
-    lambda share: replace(share, finer=share.finer + 1),
-    lambda share: replace(share, finer=share.finer - 1),
-)
-"""Changes of a share that are tried."""
 
 
 def even(size: int, count: int) -> Borders:
@@ -214,8 +184,7 @@ class Streams:
         """
         while True:
             shares = tuple(self._shared(at, count) for at, count in enumerate(bands))
-            dag = self.problem.unchecked_dag(self.tilings(shares), self._limits)
-            tight = {at for at in self._crowded(dag) if bands[at] < self._most(at)}
+            tight = {at for at in self._crowded(shares) if bands[at] < self._most(at)}
             if not tight:
                 self.problem.dag(self.tilings(shares), self._limits)
                 return shares
@@ -226,11 +195,29 @@ class Streams:
         most = self.most[at]
         return min(most.bands * most.groups, TURNS * len(self._along))
 
-    def _crowded(self, dag: AtomicDag) -> set[int]:
+    def _crowded(self, shares: Shares) -> set[int]:
         """Streams of which an atom fits no buffer."""
+        dag = self._dag(shares)
         of = np.repeat(np.arange(len(self.streams)), [len(stream) for stream in self.streams])
         large = dag.needs > self.problem.machine.engine.buffer_bytes
         return {int(at) for at in of[dag.unit[large]]}
+
+    def _dag(self, shares: Shares) -> AtomicDag:
+        """Atoms, some of which may need more than a buffer has.
+
+        Raises
+        ------
+        LimitReachedError : where they are too many for the time, or limits strike on the way
+        """
+        tilings, most = self.tilings(shares), affordable(self._limits)
+        atoms = sum(
+            math.prod(len(cut) - 1 for cut in (tiling.samples, *tiling.axes[:3])) for tiling in tilings
+        )
+        if atoms > most:
+            raise LimitReachedError(
+                f"{atoms:,} atoms of streams: too many for a plan in the time that is left"
+            )
+        return self.problem.unchecked_dag(tilings, self._limits)
 
     def _shared(self, at: int, bands: int) -> Share:
         """A stream on so many engines: bands, or, for a layer with many weights, groups of channels too, so
@@ -267,9 +254,15 @@ class Streams:
             first += stream.steps
         return dag, np.concatenate(engines), np.concatenate(steps)
 
+    def legal(self, at: int, share: Share, before: Share) -> Share:
+        """A stream's share; the one before where it is no share, or needs more engines than there are."""
+        most = self.most[at]
+        possible = 1 <= share.bands <= most.bands and 1 <= share.groups <= most.groups
+        return share if possible and share.bands * share.groups <= len(self._along) else before
+
     def without_crowded(self, shares: Shares, before: Shares) -> Shares:
         """Shares, or those before where an atom fits no buffer."""
-        crowded = self._crowded(self.problem.unchecked_dag(self.tilings(shares), self._limits))
+        crowded = self._crowded(shares)
         return tuple(
             old if at in crowded else new for at, (new, old) in enumerate(zip(shares, before, strict=True))
         )
@@ -351,159 +344,3 @@ class Streams:
                 )
             )
         return tiles, made
-
-
-class StreamClimb:
-    """Changes of shares that lower the objective.
-
-    Parameters
-    ----------
-    streams : whose
-    stages : what judges plans
-    shares, judged : the best so far, and its plan
-    """
-
-    def __init__(self, streams: Streams, stages: Stages, shares: Shares, judged: Judged) -> None:
-        self.streams, self._stages = streams, stages
-        self.shares, self.judged = shares, judged
-        self._accounts: Floats | None = None
-        self._tried: set[tuple[int, Shares, Share]] = set()
-
-    def climb(self, passes: int) -> None:
-        """Try every change of every stream so many times at most, or as long as that gains."""
-        for _ in range(passes):
-            before = self.judged[0]
-            for change in _CHANGES:
-                for first in range(APART):
-                    if self._stages.search.done:
-                        return
-                    self._try(change, first)
-            if self.judged[0] == before:
-                break
-
-    def _try(self, change: Callable[[Share], Share], first: int) -> None:
-        """Change many streams, and keep those changes that gained."""
-        search, streams, source = self._stages.search, self.streams, f"{self._stages.name} climbing"
-        moved = list(self.shares)
-        for at in range(first, len(moved), APART):
-            share, most = change(moved[at]), streams.most[at]
-            context = self.shares[max(0, at - 1) : at + 2]
-            if (
-                1 <= share.bands <= most.bands
-                and 1 <= share.groups <= most.groups
-                and share.bands * share.groups <= search.problem.problem.machine.engines
-                and (at, context, share) not in self._tried
-            ):
-                self._tried.add((at, context, share))
-                moved[at] = share
-        shares = tuple(moved)
-        if shares == self.shares:
-            return
-        try:
-            judged = planned(self._stages, streams, shares, source)
-        except InputError:
-            shares = streams.without_crowded(shares, self.shares)
-            if shares == self.shares:
-                return
-            judged = planned(self._stages, streams, shares, source)
-        problem = search.problem.problem
-        if self._accounts is None:
-            self._accounts = layer_accounts(problem, self.judged[1])
-        accounts = layer_accounts(problem, judged[1])
-        more = more_taken(problem.objective, self._accounts, accounts)
-        changed = [at for at, pair in enumerate(zip(shares, self.shares, strict=True)) if pair[0] != pair[1]]
-        parts = layers_beside([streams.streams[at] for at in changed], len(problem.units))
-        gains = {at: float(more[part].sum()) for at, part in zip(changed, parts, strict=True)}
-        gained = [at for at in changed if gains[at] < -MARGIN]
-        tries = [(shares, judged)]
-        before = self.shares
-        if gained and gained != changed:
-            kept = tuple(shares[at] if at in gained else share for at, share in enumerate(before))
-            tries.append((kept, planned(self._stages, streams, kept, source)))
-        best, judged = min(tries, key=lambda tried: tried[1][0])
-        if judged[0] < self.judged[0]:
-            self.shares, self.judged, self._accounts = best, judged, None
-
-
-def planned(stages: Stages, streams: Streams, shares: Shares, source: str) -> Judged:
-    """The plan of shares, offered.
-
-    Parameters
-    ----------
-    stages : what judges plans
-    streams, shares : of the problem
-    source : what the trace calls the plan
-
-    Raises
-    ------
-    InputError : where an atom fits no buffer
-    LimitReachedError : where limits strike on the way
-    """
-    search = stages.search
-    problem = search.problem.problem
-    dag, engine, step = streams.arranged(shares)
-    # where energy counts alone, what arrives early only takes room
-    ahead = AHEAD if problem.objective.delay_power else 1
-    plan = complete(dag, problem.machine, engine, step, ahead=ahead, limits=search.limits)
-    return stages.offered(dag, plan, source)
-
-
-def begun(search: TiledSearch, stages: Stages) -> StreamClimb:
-    """The best first plan: of streams that few engines run; where cycles count of more engines, too; and of
-    a batch that passes all streams in one run, or in several.
-
-    Parameters
-    ----------
-    search : what judges plans
-    stages : what makes them
-
-    Raises
-    ------
-    InputError : for a layer of which no atom fits a buffer
-    LimitReachedError : where limits strike before any
-    """
-    problem, limits = search.problem.problem, search.limits
-    climbs: list[StreamClimb] = []
-    samples = problem.batch
-    fault: InputError | None = None
-    while samples:
-        try:
-            streams = Streams(problem, limits, samples)
-            fewest = streams.fewest()
-            starts, count = [fewest], 1
-            while problem.objective.delay_power and count < problem.machine.engines:
-                count = min(problem.machine.engines, 2 * count)
-                starts.append(streams.fitting([max(count, share.bands * share.groups) for share in fewest]))
-            for shares in starts:
-                judged = planned(stages, streams, shares, stages.name)
-                climbs.append(StreamClimb(streams, stages, shares, judged))
-                if search.done:
-                    break
-        except InputError as failure:
-            fault = failure
-        except LimitReachedError:
-            if not climbs:
-                raise
-            break
-        samples //= 2
-    if not climbs:
-        assert fault is not None
-        raise fault
-    return min(climbs, key=lambda climb: climb.judged[0])
-
-
-@dataclass(frozen=True)
-class StreamPlans(PlanHeuristic):
-    """Streams of layers, tile of channels by tile, each on as many engines as pay."""
-
-    passes: int = option(4, "times that every change of every stream is tried at most", low=0, high=1000)
-    level: bool = option(True, "whether the best plan's transfers are moved between steps and sources")
-
-    name = "streams"
-
-    def offer(self, search: TiledSearch) -> None:
-        """Begin with few engines, then change the shares of streams."""
-        stages = Stages(search, self.name, level=self.level)
-        climb = begun(search, stages)
-        climb.climb(self.passes)
-        stages.settled(climb.judged)
