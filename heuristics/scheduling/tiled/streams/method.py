@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -18,7 +19,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
-from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.stages import GAIN, Stages
 from tilewright.heuristics.scheduling.tiled.streams.shares import Share, Shares, Streams
 
 AHEAD = 8
@@ -32,6 +33,9 @@ APART = 3
 
 LENGTHS = (1, 1, 1, 2, 2, 3, 4)
 """Streams in a row that change alike, and changes of each, drawn from these."""
+
+CALLS = 1
+"""Calls that smooth the plan of other shares, before it is compared with one that was for long."""
 
 PASSES = 20
 """Times that a climb tries every change of every stream, at most."""
@@ -64,12 +68,14 @@ class StreamStart:
     state : its shares
     streams : of the problem
     numbers : what is drawn comes from these
+    smoothed : key of the last plan that was smoothed, before it was
     """
 
     judged: Judged
     state: Shares
     streams: Streams
     numbers: random.Random
+    smoothed: Fraction | None = None
 
     def climb(self, stages: Stages, within: Limits, passes: int) -> None:
         """Try every change of every stream so many times at most, or as long as that gains.
@@ -95,66 +101,75 @@ class StreamStart:
                             known.add((at, context, share))
                             changes[at] = share
                     runs = [range(at, at + 1) for at in changes]
-                    tried = self._tried(stages, self.state, self.judged, runs, changes, source)
-                    if tried is not None:
-                        self.state, self.judged = tried
+                    self._tried(stages, runs, changes, source)
             if self.judged[0] == before:
                 break
 
-    def visit(self, stages: Stages, state: Shares, base: Judged, source: str) -> tuple[Shares, Judged] | None:
-        """Shares of some runs of streams changed at random, and their plan; ``None`` where none gains.
+    def moved(self, stages: Stages, source: str) -> bool:
+        """Change some runs of streams at random; whether that gained.
 
         Parameters
         ----------
         stages : what judges plans
-        state, base : the shares, and their plan
         source : what the trace calls the plans
         """
         numbers, runs, changes = self.numbers, list[range](), dict[int, Share]()
         first = numbers.randrange(APART + 1)
-        while first < len(state):
-            run = range(first, min(len(state), first + numbers.choice(LENGTHS)))
+        while first < len(self.state):
+            run = range(first, min(len(self.state), first + numbers.choice(LENGTHS)))
             drawn = numbers.choices(_CHANGES, k=numbers.choice(LENGTHS))
             for at in run:
-                changes[at] = state[at]
+                changes[at] = self.state[at]
                 for change in drawn:
                     changes[at] = change(changes[at])
             runs.append(run)
             first = run.stop + numbers.randint(1, APART)
-        return self._tried(stages, state, base, runs, changes, source)
+        return self._tried(stages, runs, changes, source)
 
-    def _tried(
-        self,
-        stages: Stages,
-        state: Shares,
-        base: Judged,
-        runs: Sequence[range],
-        changes: Mapping[int, Share],
-        source: str,
-    ) -> tuple[Shares, Judged] | None:
-        """Change runs of streams in one plan, and keep those that gained; ``None`` where there is none.
+    def visit(self, stages: Stages, state: Shares, base: Judged, source: str) -> tuple[Shares, Judged] | None:
+        """Other shares, and their plan, smoothed; ``None`` until changes have gained enough.
+
+        Plans are compared with each other before they are smoothed: what a change gains is less than that.
 
         Parameters
         ----------
-        state, base : the shares before, and their plan
+        stages : what makes plans
+        state, base : what is known of the plan that was smoothed
+        source : what the trace calls the plans
+        """
+        if self.smoothed is None:
+            self.smoothed = self.judged[0]
+        self.moved(stages, source)
+        if self.judged[0] > GAIN * self.smoothed:
+            return None
+        self.smoothed = self.judged[0]
+        return self.state, stages.settled(self.judged, calls=CALLS)
+
+    def _tried(
+        self, stages: Stages, runs: Sequence[range], changes: Mapping[int, Share], source: str
+    ) -> bool:
+        """Change runs of streams in one plan, and keep those that gained; whether any did.
+
+        Parameters
+        ----------
         runs, changes : streams in a row that change together, and what they change to
         """
-        streams, problem = self.streams, stages.search.problem.problem
+        streams, state, problem = self.streams, self.state, stages.search.problem.problem
         shares = tuple(
             streams.legal(at, changes[at], share) if at in changes else share
             for at, share in enumerate(state)
         )
         if shares == state:
-            return None
+            return False
         try:
             judged = planned(stages, streams, shares, source)
         except InputError:
-            shares = streams.without_crowded(shares, state)
+            shares = streams.without_crowded(shares, state, stages.search.limits)
             if shares == state:
-                return None
+                return False
             judged = planned(stages, streams, shares, source)
         changed = [run for run in runs if any(shares[at] != state[at] for at in run)]
-        before, after = (layer_accounts(problem, answer) for _, answer in (base, judged))
+        before, after = (layer_accounts(problem, answer) for _, answer in (self.judged, judged))
         more = more_taken(problem.objective, before, after)
         units = [range(streams.streams[run[0]][0], streams.streams[run[-1]][-1] + 1) for run in changed]
         parts = layers_beside(units, len(problem.units))
@@ -164,7 +179,10 @@ class StreamStart:
             chosen = {at for run in gained for at in run}
             kept = tuple(shares[at] if at in chosen else share for at, share in enumerate(state))
             tried = min(tried, (kept, planned(stages, streams, kept, source)), key=lambda pair: pair[1][0])
-        return tried if tried[1][0] < base[0] else None
+        if tried[1][0] >= self.judged[0]:
+            return False
+        self.state, self.judged = tried
+        return True
 
 
 def planned(stages: Stages, streams: Streams, shares: Shares, source: str) -> Judged:
@@ -183,7 +201,7 @@ def planned(stages: Stages, streams: Streams, shares: Shares, source: str) -> Ju
     """
     search = stages.search
     problem = search.problem.problem
-    dag, engine, step = streams.arranged(shares)
+    dag, engine, step = streams.arranged(shares, search.limits)
     # where energy counts alone, what arrives early only takes room
     ahead = AHEAD if problem.objective.delay_power else 1
     plan = complete(dag, problem.machine, engine, step, ahead=ahead, limits=search.limits)
@@ -212,7 +230,7 @@ def started(search: TiledSearch, stages: Stages, within: Limits) -> StreamStart:
     while samples and not (best is not None and within.expired):
         try:
             streams = Streams(problem, within, samples)
-            for shares in _first(streams):
+            for shares in _first(streams, within):
                 judged = planned(stages, streams, shares, stages.name)
                 if best is None or judged[0] < best.judged[0]:
                     best = StreamStart(judged, shares, streams, random.Random(within.seed))
@@ -227,14 +245,14 @@ def started(search: TiledSearch, stages: Stages, within: Limits) -> StreamStart:
     return best
 
 
-def _first(streams: Streams) -> Iterator[Shares]:
+def _first(streams: Streams, limits: Limits) -> Iterator[Shares]:
     """Shares of as few engines as buffers ask for; where cycles count, of more and more."""
-    fewest = streams.fewest()
+    fewest = streams.fewest(limits)
     yield fewest
     engines, count = streams.problem.machine.engines, 1
     while streams.problem.objective.delay_power and count < engines:
         count = min(engines, 2 * count)
-        yield streams.fitting([max(count, share.bands * share.groups) for share in fewest])
+        yield streams.fitting([max(count, share.bands * share.groups) for share in fewest], limits)
 
 
 @dataclass(frozen=True)
@@ -253,12 +271,9 @@ class StreamPlans(PlanHeuristic):
         stages = Stages(search, self.name, level=self.level)
         start = started(search, stages, search.limits)
         start.climb(stages, search.limits, self.passes)
-        state, base, failed = start.state, start.judged, 0
+        failed = 0
         for _ in range(self.moves):
             if search.done or failed >= PATIENCE:
                 break
-            moved = start.visit(stages, state, base, f"{self.name} moves")
-            failed += 1
-            if moved is not None:
-                failed, (state, base) = 0, moved
-        stages.settled(base)
+            failed = 0 if start.moved(stages, f"{self.name} moves") else failed + 1
+        stages.settled(start.judged)

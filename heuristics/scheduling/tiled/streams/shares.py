@@ -98,14 +98,14 @@ class Streams:
     Parameters
     ----------
     problem : a network on a machine
-    limits : of the search
+    limits : of what is asked of whole layers
     samples : that pass all streams together; by default the whole batch
     """
 
     def __init__(
         self, problem: TiledProblem, limits: Limits | None = None, samples: int | None = None
     ) -> None:
-        self.problem, self._limits = problem, limits
+        self.problem = problem
         self.samples = problem.batch if samples is None else samples
         self._along = by_columns(problem.machine)
         self._laid: dict[tuple[int, Share], _Laid] = {}
@@ -150,7 +150,7 @@ class Streams:
         sizes = [self._shapes[unit].sizes for unit in stream]
         return tuple(max(along) for along in zip(*sizes, strict=True))
 
-    def fewest(self) -> Shares:
+    def fewest(self, limits: Limits | None = None) -> Shares:
         """Per stream, as few bands as have buffers that hold what lives beside it, and take its atoms.
 
         Raises
@@ -172,9 +172,9 @@ class Streams:
             if all(read.producer is None for read in self.problem.units[first].reads):
                 alive += self._inputs[first]
             bands.append(min(FEW, max(1, -(-alive // max(1, room)))))
-        return self.fitting(bands)
+        return self.fitting(bands, limits)
 
-    def fitting(self, bands: Sequence[int]) -> Shares:
+    def fitting(self, bands: Sequence[int], limits: Limits | None = None) -> Shares:
         """Shares of so many bands, with more of them where atoms fit no buffer.
 
         Raises
@@ -184,9 +184,9 @@ class Streams:
         """
         while True:
             shares = tuple(self._shared(at, count) for at, count in enumerate(bands))
-            tight = {at for at in self._crowded(shares) if bands[at] < self._most(at)}
+            tight = {at for at in self._crowded(shares, limits) if bands[at] < self._most(at)}
             if not tight:
-                self.problem.dag(self.tilings(shares), self._limits)
+                self.problem.dag(self.tilings(shares), limits)
                 return shares
             bands = [count + (at in tight) * max(1, count // 4) for at, count in enumerate(bands)]
 
@@ -195,21 +195,21 @@ class Streams:
         most = self.most[at]
         return min(most.bands * most.groups, TURNS * len(self._along))
 
-    def _crowded(self, shares: Shares) -> set[int]:
+    def _crowded(self, shares: Shares, limits: Limits | None) -> set[int]:
         """Streams of which an atom fits no buffer."""
-        dag = self._dag(shares)
+        dag = self._dag(shares, limits)
         of = np.repeat(np.arange(len(self.streams)), [len(stream) for stream in self.streams])
         large = dag.needs > self.problem.machine.engine.buffer_bytes
         return {int(at) for at in of[dag.unit[large]]}
 
-    def _dag(self, shares: Shares) -> AtomicDag:
+    def _dag(self, shares: Shares, limits: Limits | None) -> AtomicDag:
         """Atoms, some of which may need more than a buffer has.
 
         Raises
         ------
         LimitReachedError : where they are too many for the time, or limits strike on the way
         """
-        tilings, most = self.tilings(shares), affordable(self._limits)
+        tilings, most = self.tilings(shares), affordable(limits)
         atoms = sum(
             math.prod(len(cut) - 1 for cut in (tiling.samples, *tiling.axes[:3])) for tiling in tilings
         )
@@ -217,7 +217,7 @@ class Streams:
             raise LimitReachedError(
                 f"{atoms:,} atoms of streams: too many for a plan in the time that is left"
             )
-        return self.problem.unchecked_dag(tilings, self._limits)
+        return self.problem.unchecked_dag(tilings, limits)
 
     def _shared(self, at: int, bands: int) -> Share:
         """A stream on so many engines: bands, or, for a layer with many weights, groups of channels too, so
@@ -236,7 +236,7 @@ class Streams:
         """Per layer."""
         return [tiling for at, share in enumerate(shares) for tiling in self._lay(at, share).tilings]
 
-    def arranged(self, shares: Shares) -> tuple[AtomicDag, Int32s, Int64s]:
+    def arranged(self, shares: Shares, limits: Limits | None = None) -> tuple[AtomicDag, Int32s, Int64s]:
         """Atoms, and an engine and a step for each.
 
         Raises
@@ -244,7 +244,7 @@ class Streams:
         InputError : where an atom fits no buffer
         LimitReachedError : where limits strike on the way
         """
-        dag = self.problem.dag(self.tilings(shares), self._limits)
+        dag = self.problem.dag(self.tilings(shares), limits)
         laid = [self._lay(at, share) for at, share in enumerate(shares)]
         total, first = sum(stream.steps for stream in laid), 0
         engines, steps = [], []
@@ -260,9 +260,9 @@ class Streams:
         possible = 1 <= share.bands <= most.bands and 1 <= share.groups <= most.groups
         return share if possible and share.bands * share.groups <= len(self._along) else before
 
-    def without_crowded(self, shares: Shares, before: Shares) -> Shares:
+    def without_crowded(self, shares: Shares, before: Shares, limits: Limits | None = None) -> Shares:
         """Shares, or those before where an atom fits no buffer."""
-        crowded = self._crowded(shares)
+        crowded = self._crowded(shares, limits)
         return tuple(
             old if at in crowded else new for at, (new, old) in enumerate(zip(shares, before, strict=True))
         )
