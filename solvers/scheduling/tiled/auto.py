@@ -28,7 +28,6 @@ from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
 from tilewright.heuristics.scheduling.tiled.streams import method as streams
-from tilewright.heuristics.scheduling.tiled.streams.method import StreamStart
 from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_turn
 
 NEAR = Fraction(3, 2)
@@ -73,7 +72,7 @@ class _Part:
 ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
 
-STREAMS = _Part(0.3, 0.0, 0.3)
+STREAMS = _Part(0.6, 0.0, 0.6)
 """The time for plans of streams, where energy alone counts."""
 
 LAYING = 3.5
@@ -187,7 +186,7 @@ class _Portfolio:
             return
         stages, within = Stages(self.search, self._name("streams")), STREAMS.of(self.search)
         start = streams.started(self.search, stages, within)
-        start.climb(stages, within, streams.PASSES)
+        start.improve(stages, within)
         self._add("streams", start)
 
     def begin_layouts(self) -> None:
@@ -287,10 +286,10 @@ class _Portfolio:
         """The one with the best plan."""
         return min(self.sites, key=lambda site: site.near.best[0])
 
-    def _add(self, kind: str, start: Start | LayoutStart | StreamStart | Judged) -> None:
+    def _add(self, kind: str, start: Start | LayoutStart | streams.StreamStart | Judged) -> None:
         self.sites.append(_Site(kind, self._near(kind, start)))
 
-    def _near(self, kind: str, start: Start | LayoutStart | StreamStart | Judged) -> Neighbourhoods:
+    def _near(self, kind: str, start: Start | LayoutStart | streams.StreamStart | Judged) -> Neighbourhoods:
         return Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
 
     def _name(self, kind: str) -> str:

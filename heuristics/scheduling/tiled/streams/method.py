@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -19,7 +18,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
-from tilewright.heuristics.scheduling.tiled.stages import GAIN, Stages
+from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.streams.shares import Share, Shares, Streams
 
 AHEAD = 8
@@ -33,6 +32,12 @@ APART = 3
 
 LENGTHS = (1, 1, 1, 2, 2, 3, 4)
 """Streams in a row that change alike, and changes of each, drawn from these."""
+
+MOVES = 4000
+"""Plans that change runs of streams at random, at most."""
+
+TRIALS = 16
+"""Such plans that a visit tries."""
 
 CALLS = 1
 """Calls that smooth the plan of other shares, before it is compared with one that was for long."""
@@ -68,14 +73,12 @@ class StreamStart:
     state : its shares
     streams : of the problem
     numbers : what is drawn comes from these
-    smoothed : key of the last plan that was smoothed, before it was
     """
 
     judged: Judged
     state: Shares
     streams: Streams
     numbers: random.Random
-    smoothed: Fraction | None = None
 
     def climb(self, stages: Stages, within: Limits, passes: int) -> None:
         """Try every change of every stream so many times at most, or as long as that gains.
@@ -126,10 +129,27 @@ class StreamStart:
             first = run.stop + numbers.randint(1, APART)
         return self._tried(stages, runs, changes, source)
 
-    def visit(self, stages: Stages, state: Shares, base: Judged, source: str) -> tuple[Shares, Judged] | None:
-        """Other shares, and their plan, smoothed; ``None`` until changes have gained enough.
+    def improve(self, stages: Stages, within: Limits, passes: int = PASSES, moves: int = MOVES) -> None:
+        """Climb, then change runs at random until that has not gained for long.
 
-        Plans are compared with each other before they are smoothed: what a change gains is less than that.
+        Parameters
+        ----------
+        stages : what judges plans
+        within : limits after which no plan is tried
+        passes : of the climb, at most
+        moves : at random, at most
+        """
+        self.climb(stages, within, passes)
+        failed = 0
+        for _ in range(moves):
+            if failed >= PATIENCE or within.expired or stages.search.done:
+                break
+            failed = 0 if self.moved(stages, f"{stages.name} moves") else failed + 1
+
+    def visit(self, stages: Stages, state: Shares, base: Judged, source: str) -> tuple[Shares, Judged] | None:
+        """Other shares, and their plan, smoothed; ``None`` where a few changes in turn do not gain.
+
+        Plans are compared with each other before they are smoothed: a change gains less than that does.
 
         Parameters
         ----------
@@ -137,13 +157,11 @@ class StreamStart:
         state, base : what is known of the plan that was smoothed
         source : what the trace calls the plans
         """
-        if self.smoothed is None:
-            self.smoothed = self.judged[0]
-        self.moved(stages, source)
-        if self.judged[0] > GAIN * self.smoothed:
-            return None
-        self.smoothed = self.judged[0]
-        return self.state, stages.settled(self.judged, calls=CALLS)
+        gained = False
+        for _ in range(TRIALS):
+            if not stages.search.done:
+                gained |= self.moved(stages, source)
+        return (self.state, stages.settled(self.judged, calls=CALLS)) if gained else None
 
     def _tried(
         self, stages: Stages, runs: Sequence[range], changes: Mapping[int, Share], source: str
@@ -260,7 +278,7 @@ class StreamPlans(PlanHeuristic):
     """Streams of layers, tile of channels by tile, each on as many engines as pay."""
 
     passes: int = option(PASSES, "times that every change of every stream is tried at most", low=0, high=1000)
-    moves: int = option(4000, "plans that change runs of streams at random, at most", low=0, high=10**7)
+    moves: int = option(MOVES, "plans that change runs of streams at random, at most", low=0, high=10**7)
     level: bool = option(True, "whether transfers of the best plan are moved between steps and sources")
 
     name = "streams"
@@ -270,10 +288,5 @@ class StreamPlans(PlanHeuristic):
         """Begin with few engines, then change the shares of streams."""
         stages = Stages(search, self.name, level=self.level)
         start = started(search, stages, search.limits)
-        start.climb(stages, search.limits, self.passes)
-        failed = 0
-        for _ in range(self.moves):
-            if search.done or failed >= PATIENCE:
-                break
-            failed = 0 if start.moved(stages, f"{self.name} moves") else failed + 1
+        start.improve(stages, search.limits, self.passes, self.moves)
         stages.settled(start.judged)
