@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
@@ -73,12 +74,14 @@ class StreamStart:
     state : its shares
     streams : of the problem
     numbers : what is drawn comes from these
+    accounts : of the plan, see `layer_accounts`, once they were asked for
     """
 
     judged: Judged
     state: Shares
     streams: Streams
     numbers: random.Random
+    accounts: Floats | None = None
 
     def climb(self, stages: Stages, within: Limits, passes: int) -> None:
         """Try every change of every stream so many times at most, or as long as that gains.
@@ -187,8 +190,10 @@ class StreamStart:
                 return False
             judged = planned(stages, streams, shares, source)
         changed = [run for run in runs if any(shares[at] != state[at] for at in run)]
-        before, after = (layer_accounts(problem, answer) for _, answer in (self.judged, judged))
-        more = more_taken(problem.objective, before, after)
+        if self.accounts is None:
+            self.accounts = layer_accounts(problem, self.judged[1])
+        accounts = layer_accounts(problem, judged[1])
+        more = more_taken(problem.objective, self.accounts, accounts)
         units = [range(streams.streams[run[0]][0], streams.streams[run[-1]][-1] + 1) for run in changed]
         parts = layers_beside(units, len(problem.units))
         gained = [run for run, part in zip(changed, parts, strict=True) if more[part].sum() < -MARGIN]
@@ -199,6 +204,7 @@ class StreamStart:
             tried = min(tried, (kept, planned(stages, streams, kept, source)), key=lambda pair: pair[1][0])
         if tried[1][0] >= self.judged[0]:
             return False
+        self.accounts = accounts if tried[1] is judged else None
         self.state, self.judged = tried
         return True
 

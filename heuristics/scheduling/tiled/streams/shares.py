@@ -13,14 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, ROW, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
+from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
@@ -62,9 +63,20 @@ class Share:
 Shares = tuple[Share, ...]
 
 
-def even(size: int, count: int) -> Borders:
-    """Borders of so many shares that are as equal as they can be."""
-    return tuple(sorted({-(-size * at // count) for at in range(count + 1)}))
+def even(size: int, count: int, run: int | None = None) -> Borders:
+    """Borders of at most so many shares that are as equal as they can be.
+
+    Parameters
+    ----------
+    run : results of the innermost loop along the axis: shares are whole runs, or lie within one
+    """
+    inner = size if run is None or size % run else run
+    runs = size // inner
+    if count <= runs:
+        return tuple(inner * cut for cut in sorted({-(-runs * at // count) for at in range(count + 1)}))
+    count //= runs
+    within = {-(-inner * at // count) for at in range(count + 1)}
+    return tuple(sorted({first + cut for first in range(0, size, inner) for cut in within}))
 
 
 def by_columns(machine: TiledMachine) -> Int32s:
@@ -92,6 +104,9 @@ class _Laid:
     steps: int
 
 
+_LAID: Memo[_Laid] = Memo(lambda laid: 3 * sum(len(engine) for engine in laid.engine))
+
+
 class Streams:
     """The streams of a problem.
 
@@ -108,7 +123,6 @@ class Streams:
         self.problem = problem
         self.samples = problem.batch if samples is None else samples
         self._along = by_columns(problem.machine)
-        self._laid: dict[tuple[int, Share], _Laid] = {}
         whole = problem.unchecked_dag(
             [whole_tiling(unit.layer.operator, self.samples) for unit in problem.units],
             limits,
@@ -132,12 +146,19 @@ class Streams:
         """Whether a layer reads the one before it channel by channel."""
         if unit == 0 or self._shapes[unit].sizes[CHANNEL] != self._shapes[unit - 1].sizes[CHANNEL]:
             return False
+        if self._run(unit) != self._run(unit - 1):
+            return False
         for read in self.problem.units[unit].reads:
             if read.producer == unit - 1 and not read.late:
                 origin = made_by(self.problem.units[unit - 1], read.link, ((), (), (), ()))
                 along = axes_along(read.layer.operator, read.operand, origin)
                 return along is not None and not along[1] and along[0][CHANNEL].depends == (CHANNEL,)
         return False
+
+    def _run(self, unit: int, axis: int = CHANNEL) -> int:
+        """Results of a layer that no share along an axis may hold in part with others beside them."""
+        run, size = inner_run(self.problem.units[unit].layer.operator, axis), self._shapes[unit].sizes[axis]
+        return size if run == 1 else run
 
     @cached_property
     def most(self) -> Shares:
@@ -269,10 +290,7 @@ class Streams:
 
     def _lay(self, at: int, share: Share) -> _Laid:
         """How the layers of a stream are cut, and where and when their atoms run."""
-        known = self._laid.get((at, share))
-        if known is None:
-            known = self._laid[at, share] = self._laid_out(self.streams[at], share)
-        return known
+        return _LAID.recall(self, (at, share), partial(self._laid_out, self.streams[at], share))
 
     def _laid_out(self, stream: range, share: Share) -> _Laid:
         tiles, cuts = self._cuts(stream, share)
@@ -316,7 +334,7 @@ class Streams:
         channels = self._shapes[stream[0]].sizes[CHANNEL]
         samples, high, wide = self._bands(stream, share)
         sizes = [self._shapes[unit].sizes for unit in stream]
-        bands = [samples * min(high, size[1]) * min(wide, size[2]) for size in sizes]
+        bands = [samples * min(high, size[ROW]) * min(wide, size[COLUMN]) for size in sizes]
         held = [
             (self._weights[unit] + min(len(stream), 2) * self._results[unit] / count) / channels
             for unit, count in zip(stream, bands, strict=True)
@@ -326,20 +344,21 @@ class Streams:
         width = max(min(NARROW, fits), int(FILLED * room / max(*held, 1.0)) // NARROW * NARROW, 1)
         count = -(-channels // min(WIDE, width, -(-channels // share.groups)))
         count = min(channels, max(1, math.ceil(count * 2.0**share.finer)))
-        tiles = even(channels, -(-count // share.groups) * share.groups)
+        run = self._run(stream[0])
+        tiles = even(channels, -(-count // share.groups) * share.groups, run)
         runs = pairwise([*range(0, batch, self.samples), batch])
         cut = sorted({low + at for low, end in runs for at in even(end - low, samples)})
         made = []
         for position, (unit, size, pieces) in enumerate(zip(stream, sizes, bands, strict=True)):
             need = (self._inputs[unit] + self._results[unit]) / pieces / (len(tiles) - 1)
             parts = -(-int(need) // int(ATOM * room)) if position and need > ATOM * room else 1
-            inner = {low + part for low, end in pairwise(tiles) for part in even(end - low, parts)}
+            inner = {low + part for low, end in pairwise(tiles) for part in even(end - low, parts, run)}
             made.append(
                 Tiling(
                     tuple(cut),
                     tuple(sorted(inner)),
-                    even(size[1], min(high, size[1])),
-                    even(size[2], min(wide, size[2])),
+                    even(size[ROW], min(high, size[ROW]), self._run(unit, ROW)),
+                    even(size[COLUMN], min(wide, size[COLUMN]), self._run(unit, COLUMN)),
                     (0, self._shapes[unit].parts),
                 )
             )
