@@ -16,7 +16,7 @@ METHODS: Registry[TiledMethod] = Registry(
         "auto": Entry(
             f"{_PROOFS}.auto",
             "Auto",
-            "Atoms, trees and chains over one best plan, then neighbourhoods of what leads",
+            "Atoms, streams, layouts, trees and chains over one best plan, then neighbourhoods of what leads",
             "docs/tiled-methods.md",
         ),
         "atomic": Entry(

@@ -83,7 +83,7 @@ class StreamStart:
     numbers: random.Random
     accounts: Floats | None = None
 
-    def climb(self, stages: Stages, within: Limits, passes: int) -> None:
+    def climb(self, stages: Stages, within: Limits, passes: int = PASSES) -> None:
         """Try every change of every stream so many times at most, or as long as that gains.
 
         Parameters
@@ -132,17 +132,15 @@ class StreamStart:
             first = run.stop + numbers.randint(1, APART)
         return self._tried(stages, runs, changes, source)
 
-    def improve(self, stages: Stages, within: Limits, passes: int = PASSES, moves: int = MOVES) -> None:
-        """Climb, then change runs at random until that has not gained for long.
+    def wander(self, stages: Stages, within: Limits, moves: int = MOVES) -> None:
+        """Change runs at random until that has not gained for long.
 
         Parameters
         ----------
         stages : what judges plans
         within : limits after which no plan is tried
-        passes : of the climb, at most
-        moves : at random, at most
+        moves : plans that are tried, at most
         """
-        self.climb(stages, within, passes)
         failed = 0
         for _ in range(moves):
             if failed >= PATIENCE or within.expired or stages.search.done:
@@ -294,5 +292,6 @@ class StreamPlans(PlanHeuristic):
         """Begin with few engines, then change the shares of streams."""
         stages = Stages(search, self.name, level=self.level)
         start = started(search, stages, search.limits)
-        start.improve(stages, search.limits, self.passes, self.moves)
+        start.climb(stages, search.limits, self.passes)
+        start.wander(stages, search.limits, self.moves)
         stages.settled(start.judged)
