@@ -3,8 +3,8 @@
 First come plans of several kinds, each in a part of the time: atoms of shared layers (`atomic`); streams
 where energy alone counts (`streams`); unless these lead, layouts of all layers (`layouts`); then resource
 allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plans of
-every kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread: two that
-build plans wait for each other's interpreter (docs/tiled-methods.md).
+every kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread: two
+that build plans wait for each other's interpreter (docs/tiled-methods.md).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from effort import effort
+from studies.tiled_first_plans import part_of
 from studies.tiled_random import random_machine, random_problem
 from tiled_referee import simulate
 
@@ -23,7 +24,6 @@ from tilewright.solvers.scheduling.tiled import auto
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
-from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d, depthwise_conv2d
 from tilewright.workloads.mapping.pointwise import elementwise
 from tilewright.workloads.mapping.pooling import pool2d
@@ -32,9 +32,7 @@ from tilewright.workloads.network import Layer, Link, Network
 
 def of(name: str, system: str = "atomic-8x8[link=16]", batch: int = 1) -> TiledProblem:
     """A network of the catalog, by energy."""
-    return TiledProblem(
-        resolve_model(name, 1), load_tiled_machine(system), tiled_objective("energy"), batch=batch
-    )
+    return TiledProblem(part_of(name), load_tiled_machine(system), tiled_objective("energy"), batch=batch)
 
 
 def squeezed() -> Network:
@@ -148,7 +146,7 @@ def test_streams_with_pools_and_scales_are_legal_on_every_mesh(batch: int) -> No
         check(problem, streams, drawn(streams, shares, rng))
 
 
-@pytest.mark.parametrize("name", ["googlenet", "onnx:shufflenet", "bert-base"])
+@pytest.mark.parametrize("name", ["googlenet", "onnx:shufflenet", "bert-base/layer1"])
 def test_streams_with_concatenations_shuffles_and_attention_are_legal(name: str) -> None:
     problem = of(name)
     streams = Streams(problem)
