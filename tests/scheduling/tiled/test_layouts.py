@@ -16,6 +16,7 @@ from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.dag import PartialSums
 from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
@@ -297,20 +298,23 @@ def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None
         layouts = choice.rechosen(layouts, units, 1e3, rng, 3.0)
 
 
+@pytest.mark.parametrize("sums", ["chain", "reduction"])
 @pytest.mark.parametrize("seed", range(effort(8)))
-def test_chains_of_engines_make_legal_plans(seed: int) -> None:
-    """Engines that share a sum make its parts in turn: the plan is legal, above the bound, and every result
-    ends on the last engine of its chain.
+def test_engines_that_share_sums_make_legal_plans(seed: int, sums: PartialSums) -> None:
+    """Engines that share a sum make its parts in turn, or apart: the plan is legal, above the bound, and
+    every result ends on the last of them.
     """
     rng = random.Random(seed)
     machine = load_tiled_machine(MACHINES[seed % 3])
-    problem = TiledProblem(_two_layers(rng.choice([1, 3])), machine, tiled_objective("edp"))
+    network = _two_layers(rng.choice([1, 3]))
+    problem = TiledProblem(network, machine, tiled_objective("edp"), partial_sums=sums)
     layouts = []
     for pieces in ((4, 8, 8, 1), (2, 8, 8, 4)):
         made = [grid_of(row) for row in grids(machine.width, machine.height, *pieces)]
         deepest = max(grid.groups[3] for grid in made)
         grid = rng.choice([grid for grid in made if grid.groups[3] == deepest])
-        layouts.append(Layout(grid, (1, rng.choice([1, 2, 4]), 1, rng.choice([1, 2])), (16, 1, 1, 16)))
+        rows = rng.choice([1, 2, 4]) if sums == "chain" else 4  # all parts meet in one buffer
+        layouts.append(Layout(grid, (1, rows, 1, rng.choice([1, 2])), (16, 1, 1, 16)))
     dag, engine, step = arranged(problem, layouts)
     result = problem.evaluate(dag, complete(dag, machine, engine, step))
     assert problem.value(result) >= max(least_keys(problem)) * (1 - 1e-12)
