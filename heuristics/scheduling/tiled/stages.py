@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
 
+from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan
@@ -65,6 +66,11 @@ class Stages:
         machine = self.search.problem.problem.machine
         return (self.region or whole(machine)).along
 
+    @property
+    def objective(self) -> Objective:
+        """What plans are judged by."""
+        return self.search.problem.problem.objective
+
     def steps(self, dag: AtomicDag, order: str) -> Int32s:
         """A round per task by one of `ORDERS`, or `BAND_ORDER`."""
         machine = self.search.problem.problem.machine
@@ -120,7 +126,7 @@ class Stages:
         if not self.level:
             return self.offered(dag, plan, source)
         kept = []
-        counts = self.search.problem.problem.objective.energy_power
+        counts = self.objective.energy_power
         if self.search.answer is None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
         before = None if like is None else (like.dag, like.plan)

@@ -1,10 +1,10 @@
 """The default: several methods over one best plan, each given time as long as that pays.
 
-First come plans of three kinds, each in a part of the time: atoms of shared layers (`atomic`), layouts of all
-layers (`layouts`), then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards
-neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds
-more often.  All runs in one thread: two that build plans wait for each other's interpreter
-(docs/tiled-methods.md).
+First come plans of several kinds, each in a part of the time: atoms of shared layers (`atomic`); streams
+where energy alone counts (`streams`); unless these lead, layouts of all layers (`layouts`); then resource
+allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plans of
+every kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread: two
+that build plans wait for each other's interpreter (docs/tiled-methods.md).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
+from tilewright.heuristics.scheduling.tiled.streams import method as streams
 from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_turn
 
 NEAR = Fraction(3, 2)
@@ -70,6 +71,9 @@ class _Part:
 
 ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0.2, 1.0, 0.5)
 """The time for plans of atoms, for those of layouts, and for more plans of atoms where these lead."""
+
+STREAMS, STREAMING = _Part(0.25, 0.0, 0.25), _Part(0.5, 0.0, 0.5)
+"""The time for plans of streams where energy alone counts, and for more of them where these lead."""
 
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
@@ -176,10 +180,25 @@ class _Portfolio:
         if start is not None:
             self._add("atoms", start)
 
+    def begin_streams(self) -> None:
+        """Plans of streams, where energy alone counts; these are changed further where they lead."""
+        if self.search.problem.problem.objective.delay_power:
+            return
+        stages, within = Stages(self.search, self._name("streams")), STREAMS.of(self.search)
+        start = streams.started(self.search, stages, within)
+        start.climb(stages, within)
+        key = self.search.key
+        if key is not None and start.judged[0] <= HOPEFUL * key:
+            start.wander(stages, STREAMING.of(self.search))
+        if key is not None and start.judged[0] <= NEAR * key:
+            self._add("streams", start)
+
     def begin_layouts(self) -> None:
-        """Plans of layouts, and neighbourhoods of the best ones, unless atoms leave them far behind."""
+        """Plans of layouts, and neighbourhoods of the best ones, unless streams lead, or atoms leave them far
+        behind.
+        """
         part = replace(LAYOUTS, seconds=self.laying)
-        if self.sites and part.starved(self.search):
+        if self.sites and (part.starved(self.search) or self._leading().kind == "streams"):
             return
         stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
         try:
@@ -273,10 +292,10 @@ class _Portfolio:
         """The one with the best plan."""
         return min(self.sites, key=lambda site: site.near.best[0])
 
-    def _add(self, kind: str, start: Start | LayoutStart | Judged) -> None:
+    def _add(self, kind: str, start: Start | LayoutStart | streams.StreamStart | Judged) -> None:
         self.sites.append(_Site(kind, self._near(kind, start)))
 
-    def _near(self, kind: str, start: Start | LayoutStart | Judged) -> Neighbourhoods:
+    def _near(self, kind: str, start: Start | LayoutStart | streams.StreamStart | Judged) -> Neighbourhoods:
         return Neighbourhoods(Stages(self.search, self._name(kind)), start, room=self.room)
 
     def _name(self, kind: str) -> str:
@@ -285,7 +304,7 @@ class _Portfolio:
 
 @dataclass(frozen=True)
 class Auto(PlanHeuristic):
-    """Atoms, layouts, trees and chains over one best plan, then large neighbourhoods of what leads."""
+    """Atoms, streams, layouts, trees and chains over one best plan, then neighbourhoods of what leads."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
     steps: int = option(4000, "neighbourhoods at most", low=0, high=10**7)
@@ -298,6 +317,7 @@ class Auto(PlanHeuristic):
         """Begin all kinds of plans, then visit neighbourhoods."""
         portfolio = _Portfolio(search, self.room)
         portfolio.attempt(portfolio.begin_atoms)
+        portfolio.attempt(portfolio.begin_streams)
         portfolio.attempt(portfolio.begin_layouts)
         portfolio.attempt(portfolio.begin_trees)
         portfolio.go_on_with_atoms()

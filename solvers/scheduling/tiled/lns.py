@@ -32,6 +32,7 @@ from tilewright.heuristics.scheduling.tiled.planning import Heuristic, quiet_end
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes, losses
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start
+from tilewright.heuristics.scheduling.tiled.streams.method import StreamStart
 from tilewright.solvers.scheduling.tiled.placing.problem import flows_of
 from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 
@@ -131,8 +132,8 @@ class Neighbourhoods:
     Parameters
     ----------
     stages : what makes plans; its search judges them
-    start : a plan with the sizes, order and places or with the layouts that it came from, or a plan alone, of
-        which places and transfers change
+    start : a plan with the sizes, order and places, the layouts or the streams that it came from, or a plan
+        alone, of which places and transfers change
     room : part of the buffer that an atom may need
     window : rounds that are placed together
     proof : seconds for such a window at most
@@ -141,7 +142,7 @@ class Neighbourhoods:
     def __init__(
         self,
         stages: Stages,
-        start: Start | LayoutStart | Judged,
+        start: Start | LayoutStart | StreamStart | Judged,
         *,
         room: float = 0.5,
         window: int = WINDOW,
@@ -156,6 +157,8 @@ class Neighbourhoods:
             self._remake = _Sizes(start, stages.search.problem.problem, room, self._numbers)
         elif isinstance(start, LayoutStart):
             self._remake = Stretches(start.choice, start.state, self._numbers, SMOOTHING)
+        elif isinstance(start, StreamStart):
+            self._remake = start
         self._state = None if self._remake is None else self._remake.state
         self.best = judged
         kinds = [kind for kind in KINDS if kind != "sizes" or self._remake is not None]

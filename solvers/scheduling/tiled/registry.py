@@ -16,7 +16,7 @@ METHODS: Registry[TiledMethod] = Registry(
         "auto": Entry(
             f"{_PROOFS}.auto",
             "Auto",
-            "Atoms, trees and chains over one best plan, then neighbourhoods of what leads",
+            "Atoms, streams, layouts, trees and chains over one best plan, then neighbourhoods of what leads",
             "docs/tiled-methods.md",
         ),
         "atomic": Entry(
@@ -29,6 +29,12 @@ METHODS: Registry[TiledMethod] = Registry(
             f"{_ROOM}.layouts.method",
             "LayoutPlans",
             "Layers shared out over rectangles of engines, the layouts of all layers chosen together",
+            "docs/tiled-methods.md",
+        ),
+        "streams": Entry(
+            f"{_ROOM}.streams.method",
+            "StreamPlans",
+            "Layers read channel by channel run tile by tile, each such stream on as many engines as pay",
             "docs/tiled-methods.md",
         ),
         "ls": Entry(

@@ -44,6 +44,7 @@ EVERY = (
     "sizes[goal=spread,order=lists,mapping=zigzag]",
     "lns[steps=9,proof=0.5]",
     "layouts[moves=1]",
+    "streams[passes=1,moves=2]",
     "auto[steps=1]",
 )
 

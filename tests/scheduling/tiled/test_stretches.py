@@ -16,11 +16,11 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
+from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
-from tilewright.heuristics.scheduling.tiled.layouts.stretches import Stretches, _parts
+from tilewright.heuristics.scheduling.tiled.layouts.stretches import Stretches
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
 MACHINES = ("atomic-8x8[engines=3x2,link=4]", "atomic-8x8[engines=2x3,topology=torus]", "set-edge-4x4")
@@ -109,7 +109,7 @@ def test_changes_are_judged_by_parts_of_their_own() -> None:
         while at < 60:
             changes.append(range(at, min(60, at + rng.randint(1, 6))))
             at = changes[-1].stop + rng.randint(1, 9)
-        parts = _parts(changes, 60)
+        parts = layers_beside(changes, 60)
         for units, part in zip(changes, parts, strict=True):
             assert 0 <= part.start <= units.start < units.stop <= part.stop <= 60
             assert part.stop - part.start <= len(units) + 6

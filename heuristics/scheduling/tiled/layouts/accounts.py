@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from tilewright.formulation.objective import Objective
 from tilewright.formulation.scheduling.tiled.evaluator import network_of, parts_of
 from tilewright.formulation.scheduling.tiled.plan_kernel import Moves, Network
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
@@ -57,6 +60,38 @@ def layer_accounts(problem: TiledProblem, answer: AtomicPlan) -> Floats:
         energy += layer_sums(spent, layer)
     energy += machine.engine.static_power * machine.engines * cycles
     return np.stack([energy, cycles])
+
+
+BESIDE = 3
+"""Layers before and after a change that it is judged by as well, at most."""
+
+
+def layers_beside(changes: Sequence[range], layers: int) -> list[slice]:
+    """The layers by whose accounts each change is judged: its own, and up to `BESIDE` on either side of it,
+    of those before the next change half.
+
+    Parameters
+    ----------
+    changes : layers that each change is about, in order
+    layers : of the network
+    """
+    middles = [(a.stop + b.start + 1) // 2 for a, b in pairwise(changes)]
+    return [
+        slice(max(low, units.start - BESIDE), min(high, units.stop + BESIDE))
+        for units, low, high in zip(changes, [0, *middles], [*middles, layers], strict=True)
+    ]
+
+
+def more_taken(objective: Objective, before: Floats, after: Floats) -> Floats:
+    """What every layer takes more of an objective than before, as a part of the whole.
+
+    Parameters
+    ----------
+    before, after : of `layer_accounts`
+    """
+    energy, cycles = (after - before) / before.sum(axis=1, keepdims=True)
+    more: Floats = float(objective.energy_power) * energy + float(objective.delay_power) * cycles
+    return more
 
 
 @compiled

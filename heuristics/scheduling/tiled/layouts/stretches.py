@@ -9,16 +9,14 @@ one.  Those that gained are kept.  The evaluator judges all plans.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.arrays import Floats
-from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
+from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import planned
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layouts
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice, recut
@@ -31,9 +29,6 @@ LENGTHS = (1, 1, 2, 3, 4, 6, 8)
 
 APART = (2, 4)
 """Layers between two stretches, at least and at most."""
-
-BESIDE = 3
-"""Layers before and after a stretch that it is judged by as well, at most."""
 
 MARGIN = 2e-4
 """Part of the objective by which a stretch must gain: transfers beside it are smoothed anew, by chance."""
@@ -101,9 +96,9 @@ class Stretches:
                 if tried is None:
                     continue
                 like, told = tried, self._account(stages, tried)
-                more = _more(stages, accounts, told)
+                more = more_taken(stages.objective, accounts, told)
                 kept, refused = list(state), np.zeros(len(state), dtype=np.bool_)
-                for units, part in zip(changes, _parts(changes, len(state)), strict=True):
+                for units, part in zip(changes, layers_beside(changes, len(state)), strict=True):
                     if more[part].sum() < -MARGIN:
                         kept[units.start : units.stop] = moved[units.start : units.stop]
                     else:
@@ -136,10 +131,10 @@ class Stretches:
         tried = self._planned(stages, moved, source, base) if changes else None
         if tried is None:
             return None
-        more = _more(stages, self._account(stages, base), self._account(stages, tried))
+        more = more_taken(stages.objective, self._account(stages, base), self._account(stages, tried))
         gained = [
             units
-            for units, part in zip(changes, _parts(changes, len(state)), strict=True)
+            for units, part in zip(changes, layers_beside(changes, len(state)), strict=True)
             if more[part].sum() < -MARGIN
         ]
         best = (moved, tried) if tried[0] < base[0] else None
@@ -185,22 +180,3 @@ class Stretches:
         accounts = layer_accounts(stages.search.problem.problem, judged[1])
         self._known = [*self._known[-1:], (judged[1], accounts)]
         return accounts
-
-
-def _parts(changes: Sequence[range], layers: int) -> list[slice]:
-    """The layers by whose accounts each change is judged: its own, and up to `BESIDE` on either side of it,
-    of those before the next change half.
-    """
-    middles = [(a.stop + b.start + 1) // 2 for a, b in pairwise(changes)]
-    return [
-        slice(max(low, units.start - BESIDE), min(high, units.stop + BESIDE))
-        for units, low, high in zip(changes, [0, *middles], [*middles, layers], strict=True)
-    ]
-
-
-def _more(stages: Stages, before: Floats, after: Floats) -> Floats:
-    """What every layer takes more of the objective than before, as a part of the whole."""
-    objective = stages.search.problem.problem.objective
-    energy, cycles = (after - before) / before.sum(axis=1, keepdims=True)
-    more: Floats = float(objective.energy_power) * energy + float(objective.delay_power) * cycles
-    return more

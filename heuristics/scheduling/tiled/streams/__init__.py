@@ -1,0 +1,1 @@
+"""Streams: layers that are read channel by channel run tile by tile."""
