@@ -10,7 +10,7 @@ from random import Random
 from tilewright.formulation.mapping.fused.evaluator import shapes_of
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, SharedNode, SharedStore
-from tilewright.formulation.mapping.fused.turns import turns_of
+from tilewright.formulation.mapping.fused.turns import LeafTurns, turns_of
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
@@ -211,25 +211,43 @@ def random_tree(rng: Random, group: FusedGroup, engine: Engine, shared: bool = T
     bare = Branch((), tuple(Leaf(name, Mapping(())) for name in group.names))
     bare = draft.branch(group.names, root=True) if shared else bare
     turns = turns_of(group, engine, bare)
-    mappings: dict[str, Mapping] = {}
+    leaves: dict[str, Leaf] = {}
     for leaf in turns.leaves:
-        operator = group.operator(leaf.leaf.layer)
-        shapes = shapes_of(operator, leaf)
-        sizes = [max((shape[0][i] for shape in shapes), default=1) for i in range(len(operator.bounds))]
-        homes = {placed.store.name: placed.level for placed in leaf.stores}
-        mappings[leaf.leaf.layer] = _leaf_mapping(
-            rng, group, engine, leaf.leaf.layer, dict(zip(operator.bounds, sizes, strict=True)), homes
-        )
-    return _with_leaves(bare, mappings)
+        leaves[leaf.leaf.layer] = _mapped(rng, group, engine, leaf)
+    return _with_leaves(bare, leaves)
 
 
-def _with_leaves(branch: Branch, mappings: dict[str, Mapping]) -> Branch:
+def random_sized(rng: Random) -> FusedInstance:
+    """A mapping some of whose leaves have mappings of their own for turns of some sizes."""
+    while True:
+        instance = random_instance(rng)
+        group, engine = instance.group, instance.engine
+        leaves: dict[str, Leaf] = {}
+        for leaf in turns_of(group, engine, instance.tree).leaves:
+            leaves[leaf.leaf.layer] = _mapped(rng, group, engine, leaf, by_size=True)
+        if any(leaf.sized for leaf in leaves.values()):
+            return replace(instance, tree=_with_leaves(instance.tree, leaves))
+
+
+def _mapped(
+    rng: Random, group: FusedGroup, engine: Engine, leaf: LeafTurns, *, by_size: bool = False
+) -> Leaf:
+    """A layer with a random mapping, and with others for some sizes of its turns where these differ."""
+    operator = group.operator(leaf.leaf.layer)
+    every = sorted({sizes for sizes, _ in shapes_of(operator, leaf)})
+    apart = rng.sample(every, rng.randint(1, len(every))) if by_size and len(every) > 1 else []
+    rest = [sizes for sizes in every if sizes not in apart] or [(1,) * len(operator.bounds)]
+    most = tuple(map(max, zip(*rest, strict=True)))
+    mapping = _leaf_mapping(rng, group, engine, leaf, most)
+    sized = tuple((sizes, _leaf_mapping(rng, group, engine, leaf, sizes)) for sizes in apart)
+    return Leaf(leaf.leaf.layer, mapping, sized)
+
+
+def _with_leaves(branch: Branch, leaves: dict[str, Leaf]) -> Branch:
     return Branch(
         branch.nodes,
         tuple(
-            Leaf(child.layer, mappings[child.layer])
-            if isinstance(child, Leaf)
-            else _with_leaves(child, mappings)
+            leaves[child.layer] if isinstance(child, Leaf) else _with_leaves(child, leaves)
             for child in branch.children
         ),
     )
@@ -323,9 +341,10 @@ class _TreeDraft:
 
 
 def _leaf_mapping(
-    rng: Random, group: FusedGroup, engine: Engine, layer: str, sizes: dict[str, int], stored: dict[str, int]
+    rng: Random, group: FusedGroup, engine: Engine, leaf: LeafTurns, sizes: tuple[int, ...]
 ) -> Mapping:
-    """Random loops and stores below what shared stores hold."""
+    """Random loops and stores below what shared stores hold, for turns of some sizes."""
+    layer, stored = leaf.leaf.layer, {placed.store.name: placed.level for placed in leaf.stores}
     operator = group.operator(layer)
     start: dict[str, int] = {}
     for tensor in operator.tensors:
@@ -334,7 +353,7 @@ def _leaf_mapping(
         if reading is not None:
             key = f"{reading.producer}.{group.operator(reading.producer).output.name}"
         start[tensor.name] = stored.get(key, -1)
-    tile, nodes = dict(sizes), []
+    tile, nodes = dict(zip(operator.bounds, sizes, strict=True)), []
     for index, level in enumerate(engine.levels):
         last = index == len(engine.levels) - 1
         temporal = [dim for dim in tile if tile[dim] > 1 and (last or rng.random() < 0.4)]

@@ -115,6 +115,8 @@ class Pricing:
             mine = [options for options in row.placements if options[0].layer == layer]
             own: list[tuple[Any, tuple[Placed, ...]]] = []
             for chosen in product(*mine):
+                if not self.start_alike(layer, homes, chosen):
+                    continue
                 cost = self.layer_cost(homes, chosen, turns, self.held(held, chosen, layer))
                 if cost is not None:
                     own.append((cost + sum(self.priced(p.moved) for p in chosen), chosen))
@@ -147,6 +149,13 @@ class Pricing:
 
         further(0, fixed, ())
         return None if best is None else Fraction(best) / self.scale
+
+    def start_alike(self, layer: str, homes: dict[str, str], chosen: Iterable[Placed]) -> bool:
+        """Whether tensors of one role in a layer start in one level."""
+        starts = homes | {placed.tensor: placed.level for placed in chosen if placed.level}
+        tensors = self.listing.group.operator(layer).tensors
+        levels = {(tensor.role, starts.get(tensor.name)) for tensor in tensors}
+        return len(levels) == len({tensor.role for tensor in tensors})
 
     def held(
         self, homes: Sequence[tuple[int, Role, int]], chosen: Iterable[Placed], layer: str = ""

@@ -91,6 +91,21 @@ def tiny_group(rng: Random) -> FusedGroup:
     return FusedGroup(tuple(layers), tuple(readings), frozenset({last, *more}))
 
 
+def joined_group(rng: Random) -> FusedGroup:
+    """Two or three layers one of which joins a result of the group with an operand from outside."""
+    m, n = rng.choice([(2, 1), (3, 1), (1, 2), (2, 2)])
+    joined = rng.sample(["I0", "I1"], rng.choice([1, 1, 2]))
+    layers = [("a", gemm(m=m, n=n, k=rng.choice([1, 2]))), ("b", elementwise(shape=(m, n)))]
+    readings = [Reading("b", joined[0], "a", (0, 1), (0, 0))]
+    if len(joined) > 1:  # neither is made in the group, but the sum is read in it
+        layers = [("b", elementwise(shape=(m, n))), ("c", gemm(m=m, n=1, k=n))]
+        readings = [Reading("c", "A", "b", (0, 1), (0, 0))]
+    elif m * n < 4 and rng.random() < 0.5:
+        layers.append(("c", gemm(m=m, n=1, k=n)))
+        readings.append(Reading("c", "A", "b", (0, 1), (0, 0)))
+    return FusedGroup(tuple(layers), tuple(readings), frozenset({layers[-1][0]}))
+
+
 def softmax_group(rng: Random) -> FusedGroup:
     """Two or three layers with a softmax between them whose rows may come in parts."""
     kind = rng.choice(["pair", "pair", "values", "layer", "chain"])

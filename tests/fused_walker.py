@@ -429,7 +429,7 @@ class _Walker:
                 ),
             )
             rest, nodes = dict(sizes), []
-            for node in leaf.mapping.nodes:
+            for node in dict(leaf.sized).get(tuple(sizes.values()), leaf.mapping).nodes:
                 if not isinstance(node, Storage):
                     rest[node.dim] = min(rest[node.dim], node.tile)
                     node = replace(node, tile=rest[node.dim])
@@ -439,6 +439,8 @@ class _Walker:
             self.begun[key] = set_up_cycles(self.engine, operator, Mapping((*homes, *nodes)))
             levels = {home.tensor: home.level for home in homes}
             self.fits_to_check.append((leaf.layer, operator, simulation, levels, stores))
+        if tuple(sizes.values()) in dict(leaf.sized):
+            self.result.features.add("mapped by size")
         simulation, operator = self.walked[key]
         self.result.energy += energy(self.engine, operator, simulation)
         self.result.cycles += cycles(self.engine, operator, simulation, self.begun[key])

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from effort import effort
-from fused_instances import FusedInstance, random_instance, random_softmax, random_tree
+from fused_instances import FusedInstance, random_instance, random_sized, random_softmax, random_tree
 from fused_walker import Walked, walk
 from fused_widths import random_bits, stated, widened
 
@@ -164,6 +164,11 @@ def with_set_ups(rng: Random) -> FusedInstance:
 def test_set_up_cycles_are_those_of_the_tiles_that_ports_begin() -> None:
     """The same on machines whose ports take cycles for every tile and row, in turns and between them."""
     check_many(effort(25), "set-ups", with_set_ups, {"resident": 0.3, "ragged": 0.1, "home": 0.6})
+
+
+def test_turns_of_some_sizes_have_mappings_of_their_own() -> None:
+    """The same where a remainder, a halo or a window at an edge has another mapping than other turns."""
+    check_many(effort(30), "sized", random_sized, {"mapped by size": 1})
 
 
 def test_softmaxes_in_parts_are_counted_as_their_elements_move() -> None:

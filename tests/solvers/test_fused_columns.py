@@ -12,7 +12,7 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_pricing import least_fused
-from fused_tiny import nested_group, ragged_group, softmax_group, timed, tiny_engine, tiny_group
+from fused_tiny import joined_group, nested_group, ragged_group, softmax_group, timed, tiny_engine, tiny_group
 from studies.fused_peer import chain
 
 from tilewright.formulation.limits import Limits
@@ -77,6 +77,14 @@ def test_the_model_agrees_with_the_search(seed: int) -> None:
     storage = "uneven" if seed % 3 == 1 else None
     answer = search_fused(group, engine, HIERARCHY, Limits(), factors=factors, storage=storage)
     assert least(group, engine, factors, storage).value == answer.value
+
+
+@pytest.mark.parametrize("seed", [13, 21])
+def test_the_model_finds_the_least_of_sums_with_operands_from_outside(seed: int) -> None:
+    """An operand from outside starts where the result of the group starts that it is added to."""
+    rng = Random(f"joined-{seed}")
+    group, engine = joined_group(rng), tiny_engine(rng)
+    assert least(group, engine).value == least_fused(Listing(group, engine), engine)
 
 
 @pytest.mark.parametrize("seed", range(effort(2)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import islice
 from random import Random
@@ -32,10 +33,12 @@ MANY = Fraction(10**9)
 """pJ that no tiny group takes."""
 
 
-def plain_group(rng: Random) -> FusedGroup:
+def plain_group(
+    rng: Random, kinds: Sequence[Callable[[Random], FusedGroup]] = (tiny_group, tiny_group, nested_group)
+) -> FusedGroup:
     """A tiny group that reads nothing through windows."""
     while True:
-        group = rng.choice([tiny_group, tiny_group, nested_group])(rng)
+        group = rng.choice(kinds)(rng)
         if not group.has_windows:
             return group
 
@@ -219,6 +222,26 @@ def test_no_floors_where_cycles_cost_or_tiles_need_not_divide() -> None:
     assert LayerFloors(engine, HIERARCHY, "perfect", None).applies
     assert not LayerFloors(engine, HIERARCHY, "imperfect", None).applies
     assert not LayerFloors(engine, HIERARCHY, "perfect", "uneven").applies
+
+
+def test_floors_drop_nothing_below_a_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a cutoff just above the optimum asks for is found where floors are close to it, and searches end
+    by themselves.
+    """
+    monkeypatch.setattr("tilewright.solvers.mapping.fused.search.LONG", 0)
+    rng = Random("raised-8")
+    group = plain_group(rng, [nested_group])
+    engine = tiny_engine(rng)
+
+    def searched(cutoff: Fraction | None) -> Fraction:
+        limits = Limits().stopping(AfterChecks(5_000))
+        answer = FusedSearch(group, engine, HIERARCHY, limits).run(cutoff)
+        assert answer.complete
+        assert answer.value is not None
+        return answer.value
+
+    least = searched(None)
+    assert searched(least * Fraction(10001, 10000)) == least
 
 
 def test_a_limit_amid_floors_loses_no_tree(monkeypatch: pytest.MonkeyPatch) -> None:

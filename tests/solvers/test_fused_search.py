@@ -14,7 +14,16 @@ import pytest
 from effort import effort
 from fused_brute import Listing
 from fused_pricing import least_fused
-from fused_tiny import ragged_group, repriced, set_up, softmax_group, timed, tiny_engine, tiny_group
+from fused_tiny import (
+    joined_group,
+    ragged_group,
+    repriced,
+    set_up,
+    softmax_group,
+    timed,
+    tiny_engine,
+    tiny_group,
+)
 from fused_widths import random_bits, stated, widened
 from particulars import particular
 from stops import AfterChecks
@@ -89,6 +98,11 @@ def compare(
 def test_the_optimum_is_that_of_plain_enumeration() -> None:
     """Random tiny groups, each on three tiny machines, every tree tried."""
     compare("listed", effort(4), machines=3)
+
+
+def test_the_optimum_of_sums_with_operands_from_outside_is_that_of_plain_enumeration() -> None:
+    """An operand from outside starts where the result of the group starts that it is added to."""
+    compare("joined", effort(4), machines=5, drawn=joined_group)
 
 
 def test_the_optimum_at_a_price_of_cycles_is_that_of_plain_enumeration() -> None:
@@ -184,6 +198,7 @@ def test_the_optimum_of_many_softmaxes_in_parts_is_that_of_plain_enumeration(
 def test_the_optimum_is_that_of_plain_enumeration_for_many_groups() -> None:
     """The same for 100 groups on 30 machines each."""
     compare("much", 100, machines=30)
+    compare("much joined", 60, machines=10, drawn=joined_group)
 
 
 @pytest.mark.slow

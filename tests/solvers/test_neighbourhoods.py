@@ -7,7 +7,9 @@ from itertools import combinations
 import pytest
 from effort import effort
 from random_machines import loose_problem
+from stops import AfterChecks
 
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -22,11 +24,13 @@ from tilewright.solvers.mapping.solve import solve
 
 MOST = 30_000
 """Mappings that are enumerated in a neighbourhood."""
+CHECKS = 100_000
+"""More looks at limits than any search here needs."""
 
 
 def begun(problem: LayerProblem) -> LayerSearch:
-    """A search that knows some mapping."""
-    search = LayerSearch(problem, Limits(threads=1))
+    """A search that knows some mapping, and ends though its steps do not."""
+    search = LayerSearch(problem, Limits(threads=1).stopping(AfterChecks(CHECKS)))
     offer_any_mapping(search, lambda: False)
     return search
 
@@ -86,6 +90,26 @@ def test_steps_go_on_where_the_search_knows_a_better_mapping() -> None:
     search.offer(best.answer, "test", Origin.GIVEN)
     assert [*around.steps()]
     assert search.key == best.key
+
+
+@pytest.mark.parametrize("seed", [4, 15, 36])
+def test_nothing_is_searched_twice(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Better mappings share neighbourhoods with those before them, and the search ends by itself."""
+    search = begun(loose_problem(seed))
+    searched: list[object] = []
+    search_with = neighbourhoods._Machine.search_with
+
+    def seen(machine: neighbourhoods._Machine, kept: dict[Variable, int]) -> None:
+        levels = tuple(level.name for level in machine.problem.engine.levels)
+        searched.append((levels, tuple(kept.items())))
+        search_with(machine, kept)
+
+    monkeypatch.setattr(neighbourhoods._Machine, "search_with", seen)
+    first = search.answer
+    assert [*Neighbourhoods(search, "test").steps()]
+    assert search.answer is not first
+    assert not search.done
+    assert len(searched) == len(set(searched))
 
 
 def test_machines_of_very_many_tiles_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

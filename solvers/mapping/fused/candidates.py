@@ -210,14 +210,12 @@ class CandidateSpace:
         tree, leaf, tensor : whose
         scaled : sums of the layer that are scaled anew between turns
         """
+        # Sums of a streamed result are scaled outside.
+        gains = self.engines.gain_by_turn(self.group.operator(leaf.leaf.layer), tensor)
+        gains = gains or bool(tensor.is_output and scaled)
         for depth, since, layers in _places(tree, leaf.leaf.layer):
-            innermost = depth and depth == len(leaf.trips)
-            if innermost and not self.engine.leak and not (tensor.is_output and scaled):
-                # A tile of one turn is what a streamed tensor may store as well, for the same energy, but
-                # its sums are scaled outside; in cycles a first tile that is streamed counts twice, as
-                # transfer and as first fill.
-                continue
-            yield depth, since, layers
+            if gains or not depth or depth < len(leaf.trips):
+                yield depth, since, layers
 
     def candidates(self, skeleton: Skeleton, most: Fraction | None = None) -> Iterator[Candidate]:
         """Every combination of placements whose residents fit together.

@@ -348,6 +348,13 @@ class FirstBounds:
         number = layer.runs * (layer.sums - 1) * turn.output.footprint(turn.bounds)
         return sums_scaled(self.engine, "", level, number).energy
 
+    def gain_by_turn(self, layer: LayerRuns, tensor: Tensor) -> bool:
+        """Whether a resident with a tile of one turn may gain something; sums of a streamed result are scaled
+        outside.
+        """
+        gains = self.engines.gain_by_turn(self.group.operator(layer.layer), tensor)
+        return gains or self.scales(layer, tensor)
+
     def scales(self, layer: LayerRuns, tensor: Tensor) -> bool:
         """Whether a softmax in parts scales a result's sums."""
         online = any(reader == layer.layer for reader, _ in self.group.online)

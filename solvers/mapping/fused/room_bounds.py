@@ -194,9 +194,7 @@ class RoomBounds:
                 yield Option(self.traffic(runs, tensor, level, 1), turns, level, None, 0, ())
             return
         steps = self.first.steps(layer, loops)
-        # A tile of one turn is what a streamed tensor may store as well, unless cycles have a price or sums
-        # are scaled outside.
-        whole = self.engine.leak or not loops or self.first.scales(runs, tensor)
+        whole = not loops or self.first.gain_by_turn(runs, tensor)
         deepest = len(loops) if whole else len(loops) - 1
         tiles: dict[int, int] = {}
         for depth in range(deepest + 1):

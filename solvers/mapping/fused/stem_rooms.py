@@ -127,7 +127,7 @@ class StemRooms:
                 tiles[rank] = min(tile, tiles.get(rank, tile))
         moving = [loop for loop in loops if _moves(loop[2], tensor)]
         names = first.group.names
-        whole = first.engine.leak or first.scales(runs, tensor)
+        whole = first.gain_by_turn(runs, tensor)
         beside = {layer} if whole else path.beside
         around = tuple(index for index, name in enumerate(names) if name in beside)
         for outside in chain.from_iterable(combinations(moving, number) for number in range(len(moving) + 1)):

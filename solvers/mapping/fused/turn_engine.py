@@ -120,6 +120,15 @@ class TurnEngines:
             )
         return replace(engine, levels=tuple(levels), starts=home)
 
+    def gain_by_turn(self, operator: Operator, tensor: Tensor) -> bool:
+        """Whether a resident with a tile of one turn may gain something over a streamed tensor.
+
+        That one may store such a tile as well, for the same energy.  In cycles its first tile counts twice,
+        as transfer and as first fill.  Beside another tensor of its role it starts where that one does.
+        """
+        mates = [other for other in operator.tensors if other.role is tensor.role]
+        return bool(self.engine.leak) or len(mates) > 1
+
     def operations(self, operator: Operator) -> Fraction:
         """What all turns cost at least beside moving tensors: operations, and static power meanwhile."""
         working = math.prod(

@@ -226,9 +226,13 @@ class TreeRows:
             return  # a layer alone is mapped as `map` does it
         operator = self.group.operator(leaf.leaf.layer)
         windows = windows_of(tensor, leaf.boxes)
+        # A streamed tensor may have a tile of one turn as well, for the same energy, but no other start than
+        # the rest of its role.
+        alone = sum(other.role is tensor.role for other in operator.tensors) == 1
+        streamed = alone and not self.engine.leak and not scaled
         for place in places:
-            if place.depth and place.depth == len(leaf.trips) and not self.engine.leak and not scaled:
-                continue  # a streamed tensor may have a tile of one turn as well, for the same energy
+            if streamed and place.depth and place.depth == len(leaf.trips):
+                continue
             visits = visits_of(windows, leaf.trips, place.depth, place.since)
             for index in self.listed.shared:
                 if not self.listed.may_start(tensor.role, index):

@@ -62,7 +62,6 @@ class LayerBounds:
 
     def __init__(self, form: ClosedForm, stop: Callable[[], bool] = lambda: False) -> None:
         self.form, self.stop = form, stop
-        self._cycles: dict[tuple[int, int, int], float] = {}
         self._options: dict[tuple[int, int], Options] = {}
         self._hulls: dict[int, list[Point]] = {}
         self._leaves: dict[tuple[int, int, int], tuple[Floats, Floats]] = {}
@@ -110,11 +109,6 @@ class LayerBounds:
     def work(self) -> tuple[float, ...]:
         """Per layer, cycles times tiles for the whole batch."""
         return tuple(figures[1] for figures in self._all)
-
-    def cycles(self, layer: int, batch: int, tiles: int) -> float:
-        """Cycles of one run of a layer by its array; infinite where it cannot be mapped."""
-        assert self.work
-        return self._cycles.get((self.form.engine.shapes[layer], batch, tiles), math.inf)
 
     def options(self, layer: int, batch: int) -> Options:
         """Everything that is tried of a layer with that batch and fits the buffers."""
@@ -189,10 +183,6 @@ class LayerBounds:
             part = options.tiles / self.form.engine.grid.tiles
             times = options.time * (1 + (runs - 1) * part)
             points.extend(zip(times.tolist(), self.energies(layer, batch).tolist(), strict=True))
-            for tiles in range(1, self.form.engine.grid.tiles + 1):
-                cycles = options.cycles[options.tiles == tiles]
-                if len(cycles):
-                    self._cycles[layer, batch, tiles] = float(cycles.min())
         self._hulls[layer] = lower_hull(points) or [(math.inf, math.inf)]
         return self._hulls[layer][-1][1], work
 
