@@ -218,10 +218,6 @@ class StagedTable:
             self._never_negative[expr] = known
         return known
 
-    def root_children(self) -> tuple[int, int]:
-        """The range of cells of the first stage."""
-        return 0, len(self.starts[0])
-
 
 def settled_cells(
     staged: Sequence[StagedTable], of_rows: Sequence[Int64s]

@@ -30,11 +30,6 @@ class Memories:
     scratchpad: int = 16384
     accumulator: int = 1024
 
-    @classmethod
-    def of_bytes(cls, side: int, scratchpad: int, accumulator: int) -> Memories:
-        """Of memories of so many bytes: elements of 8 bits, sums of 32."""
-        return cls(side, scratchpad // side, accumulator // (4 * side))
-
 
 def auto_tiles(bounds: MappingABC[str, int], stride: int, memories: Memories) -> dict[str, int]:
     """Tile sizes by dimension; of a product in whole blocks of the array's side, so at times over the bound.

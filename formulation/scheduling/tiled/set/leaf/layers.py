@@ -107,11 +107,6 @@ class SetLayer:
     hop_rows: int = 1
 
     @property
-    def reads_all_channels(self) -> bool:
-        """Whether every result needs every input channel, so that shares of channels read the same inputs."""
-        return self.window == CONVOLUTION
-
-    @property
     def makes_weights(self) -> bool:
         """Whether its weights are other layers' results."""
         return any(producer.weights for producer in self.producers)
