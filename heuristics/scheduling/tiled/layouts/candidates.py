@@ -235,14 +235,17 @@ class _Shares:
         # few shares and cuts differ along an axis, so that sizes are told apart in small tables
         cut_of, share_of = np.empty_like(cuts), np.empty_like(groups)
         tables = np.zeros((4, len(groups), len(cuts)), dtype=np.int64)
+        filled = np.ones(tables.shape)
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
             pieces = -(-size // piece)
             shares, share_of[:, axis] = np.unique(-(-pieces // groups[:, axis]), return_inverse=True)
             kinds, cut_of[:, axis] = np.unique(cuts[:, axis], return_inverse=True)
-            tile = np.minimum(size, piece * -(-shares[:, None] // kinds))
+            largest = -(-shares[:, None] // kinds)
+            tile = np.minimum(size, piece * largest)
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
             tables[axis, : len(shares), : len(kinds)] = number.reshape(tile.shape)
+            filled[axis, : len(shares), : len(kinds)] = shares[:, None] / (kinds * largest)
         late = sum(read.late for read in unit.reads)
         menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
         counts = np.array([len(values) for values in tiles], dtype=np.int64)
@@ -253,6 +256,7 @@ class _Shares:
             share_of,
             cut_of,
             tables,
+            filled,
             counts,
             (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
             room * engine.buffer_bytes,
