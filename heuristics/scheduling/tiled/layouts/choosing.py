@@ -30,6 +30,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
     reads_outside,
 )
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
+from tilewright.heuristics.scheduling.tiled.layouts.flows import first_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
 
 PRICES = (1.0, 4.0, 0.25)
@@ -46,9 +47,6 @@ EARLY = 0.7
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
-
-FLOWING = 0.6
-"""Part of what the first atom reads that is made last, where pixels are finished one after the other."""
 
 PLANNED = 2.0
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
@@ -151,7 +149,7 @@ class LayoutChoice:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
             beyond = np.maximum(0.0, ahead + ways.arrival - busy)
-            cycles = beyond + _first(made, wanted, ways.arrival)
+            cycles = beyond + first_waits(self._problem, index, read, made, wanted, ways.arrival)
         pair = read.producer, index
         self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
         self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
@@ -245,21 +243,6 @@ def _outside(of: Candidates, machine: TiledMachine) -> Floats:
     atoms = np.array([math.prod(layout.cuts[1:]) for layout in of.layouts])
     slowest = np.maximum(1.0 / machine.port_rate, pixels / machine.dram_rate)
     waits: Floats = of.inputs * slowest / atoms
-    return waits
-
-
-def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:
-    """Cycles that the first atoms of a layer wait for an operand, shape (producer's layouts, reader's).
-
-    It is the arrival of what they read, less where the producer finishes some pixels before the others: then
-    they wait for what is made last, and for what does not arrive while the producer still computes.
-    """
-    first: Floats = arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
-    turns = np.array([layout.cuts[1] * layout.cuts[2] for layout in made.layouts])
-    meanwhile = made.cycles * (1.0 - 1.0 / turns)
-    flowing = np.maximum(FLOWING * first, first - meanwhile[:, None])
-    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted.layouts])
-    waits: Floats = np.where(pixels & (turns > 1)[:, None], flowing, first)
     return waits
 
 
