@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
     reads_outside,
 )
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
-from tilewright.heuristics.scheduling.tiled.layouts.flows import first_waits
+from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
 
 PRICES = (1.0, 4.0, 0.25)
@@ -114,14 +115,22 @@ class LayoutChoice:
                 self._of = [fewer[id(of)] for of in self._of]
         self._energy: dict[tuple[int, int], Floats] = {}
         self._cycles: dict[tuple[int, int], Floats] = {}
+        self._whole: dict[tuple[int, int], Floats] = {}
         told: dict[object, Journeys | None] = {}
+        before: dict[object, list[Journeys]] = {}
         for index, read in inner:
             check(limits)
             way = self._way(index, read)
             if way not in told:
                 made, wanted = self._ends(index, read)
                 told[way] = journeys(problem, index, read, made.layouts, wanted.layouts)
-            if (journey := told[way]) is not None:
+            journey = told[way]
+            if journey is None:
+                continue
+            sent = before.setdefault((index, read.producer, read.way), [])
+            # operands that are read alike are sent once
+            if not any(np.array_equal(journey.energy, other.energy) for other in sent):
+                sent.append(journey)
                 self._tell(index, read, journey)
         self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
         for pair in self._energy:
@@ -144,15 +153,24 @@ class LayoutChoice:
         made, wanted = self._ends(index, read)
         batch = self._problem.batch
         if read.late:
-            cycles = LATE * ways.arrival
+            flowing = whole = LATE * ways.arrival
         else:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
             beyond = np.maximum(0.0, ahead + ways.arrival - busy)
-            cycles = beyond + first_waits(self._problem, index, read, made, wanted, ways.arrival)
+            first = ways.arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
+            flowing = beyond + last_waits(self._problem, index, read, made, wanted, first)
+            whole = beyond + first
         pair = read.producer, index
-        self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
-        self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
+        tables = (self._energy, ways.energy), (self._cycles, flowing), (self._whole, whole)
+        for table, more in tables:
+            table[pair] = table.get(pair, 0.0) + batch * more
+
+    def waiting(self) -> LayoutChoice:
+        """The same choice where no results arrive while others are made."""
+        choice = copy(self)
+        choice._cycles = self._whole
+        return choice
 
     def _waits(self, wanted: Candidates) -> Floats:
         """Cycles in which weights pass a port that do not come before their layer begins."""

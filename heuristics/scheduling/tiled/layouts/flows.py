@@ -19,8 +19,8 @@ Tiles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """As of `tiles_of`."""
 
 
-def first_waits(
-    problem: TiledProblem, index: int, read: Read, made: Candidates, wanted: Candidates, arrival: Floats
+def last_waits(
+    problem: TiledProblem, index: int, read: Read, made: Candidates, wanted: Candidates, first: Floats
 ) -> Floats:
     """Cycles that a layer's first atoms wait for an operand after its producer has ended.
 
@@ -32,11 +32,11 @@ def first_waits(
     ----------
     index, read : the reading unit, and which of its operands, on the way of which no coordinates mix
     made, wanted : layouts of the producer and of the reader
-    arrival : cycles that all of the operand takes on its way, shape (producer's layouts, reader's)
+    first : cycles that what the first atoms read takes on its way, shape (producer's layouts, reader's)
 
     Returns
     -------
-    Shape as of ``arrival``
+    Shape as of ``first``
     """
     assert read.producer is not None
     coordinates = touches(problem, index, read)
@@ -46,10 +46,10 @@ def first_waits(
     theirs, mine = _tiles(made.layouts, maker), _tiles(wanted.layouts, reader)
     parts, turns, which_made, which_wanted = [], [], [], []
     for coordinate, (axis, positions) in enumerate(coordinates):
-        makers, at = _numbered(theirs[coordinate])
-        which_made.append(at)
-        readers, at = _numbered(whole if axis is None else mine[axis])
-        which_wanted.append(at)
+        makers, which = _numbered(theirs[coordinate])
+        which_made.append(which)
+        readers, which = _numbered(whole if axis is None else mine[axis])
+        which_wanted.append(which)
         many = [1 + max(numbers) for _, _, numbers in makers]
         turns.append([many[i] for i in which_made[-1]])
         table = np.zeros((len(makers), len(readers), max(many)))
@@ -65,8 +65,8 @@ def first_waits(
         ]
         for i, (borders, _, numbers) in enumerate(makers):
             turn = np.repeat(numbers, np.diff(borders))
-            for j, first in enumerate(firsts):
-                table[i, j] = np.bincount(turn[first], minlength=max(many)) / max(1, len(first))
+            for j, at in enumerate(firsts):
+                table[i, j] = np.bincount(turn[at], minlength=max(many)) / max(1, len(at))
         parts.append(table)
     atoms = np.array([layout.cuts for layout in made.layouts])
     boxes, groups = np.prod(turns, axis=0), np.array([layout.grid.groups[3] for layout in made.layouts])
@@ -74,7 +74,6 @@ def first_waits(
         lasting = made.cycles / (boxes + groups - 1)
     else:  # parts of a sum are added up when all of them are made
         lasting = np.where(groups * atoms[:, PART] > 1, 0.0, made.cycles / boxes)
-    first_part = np.array([1.0 / np.prod(layout.cuts[1:]) for layout in wanted.layouts])
     waits: Floats = _longest(
         parts[0],
         parts[1],
@@ -83,7 +82,7 @@ def first_waits(
         np.array(which_made),
         np.array(which_wanted),
         lasting,
-        arrival * first_part,
+        first,
     )
     return waits
 
