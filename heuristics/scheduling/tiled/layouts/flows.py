@@ -25,8 +25,8 @@ def last_waits(
     """Cycles that a layer's first atoms wait for an operand after its producer has ended.
 
     An engine makes boxes of results one after the other, and each can leave while the next ones are made.  So
-    for every box the wait is at least what arrives of it and of all later ones, less what it takes to make the
-    later ones; it is taken to be the most of these, with what engines make in a turn on average.
+    the wait is at least what arrives of any box and of all later ones, less what it takes to make the later
+    ones; it is taken to be the most of these, with what engines make in a turn on average.
 
     Parameters
     ----------
@@ -90,10 +90,7 @@ def last_waits(
 def _tiles(layouts: Sequence[Layout], operator: Any) -> list[list[Tiles]]:
     """Along every axis of a tiling, the tiles of each layout."""
     cut = [
-        [
-            tiles_of(*along)
-            for along in zip(layout.borders(operator), layout.cuts, layout.units, strict=True)
-        ]
+        [tiles_of(*along) for along in zip(layout.borders(operator), layout.cuts, layout.units, strict=True)]
         for layout in layouts
     ]
     return [list(along) for along in zip(*cut, strict=True)]
