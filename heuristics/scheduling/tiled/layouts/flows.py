@@ -13,7 +13,7 @@ from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Candidates, Layout, tiles_of
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import touches
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import Touched, touches
 
 Tiles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """As of `tiles_of`."""
@@ -50,24 +50,8 @@ def last_waits(
         which_made.append(which)
         readers, which = _numbered(whole if axis is None else mine[axis])
         which_wanted.append(which)
-        many = [1 + max(numbers) for _, _, numbers in makers]
-        turns.append([many[i] for i in which_made[-1]])
-        table = np.zeros((len(makers), len(readers), max(many)))
-        firsts = [
-            np.concatenate(
-                [
-                    positions(borders[i], borders[i + 1])
-                    for i, share in enumerate(shares)
-                    if i == 0 or share != shares[i - 1]
-                ]
-            )
-            for borders, shares, _ in readers
-        ]
-        for i, (borders, _, numbers) in enumerate(makers):
-            turn = np.repeat(numbers, np.diff(borders))
-            for j, at in enumerate(firsts):
-                table[i, j] = np.bincount(turn[at], minlength=max(many)) / max(1, len(at))
-        parts.append(table)
+        turns.append([1 + max(makers[i][2]) for i in which_made[-1]])
+        parts.append(_in_turns(makers, readers, positions))
     atoms = np.array([layout.cuts for layout in made.layouts])
     boxes, groups = np.prod(turns, axis=0), np.array([layout.grid.groups[3] for layout in made.layouts])
     if problem.partial_sums == "chain" and maker.is_mac:
@@ -85,6 +69,21 @@ def last_waits(
         first,
     )
     return waits
+
+
+def _in_turns(makers: Sequence[Tiles], readers: Sequence[Tiles], positions: Touched) -> Floats:
+    """Part of what first tiles touch along a coordinate that is made in each turn, shape (makers, readers,
+    turns).
+    """
+    read = np.zeros((len(readers), makers[0][0][-1]))
+    for first, (borders, shares, _) in zip(read, readers, strict=True):
+        for at, share in enumerate(shares):
+            if at == 0 or share != shares[at - 1]:
+                first[positions(borders[at], borders[at + 1])] += 1.0
+    read /= np.maximum(1.0, read.sum(axis=1, keepdims=True))
+    turns = np.arange(1 + max(max(numbers) for _, _, numbers in makers))
+    made = [np.repeat(numbers, np.diff(borders))[:, None] == turns for borders, _, numbers in makers]
+    return np.stack([read @ in_turn for in_turn in made])
 
 
 def _tiles(layouts: Sequence[Layout], operator: Any) -> list[list[Tiles]]:
