@@ -27,10 +27,17 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.layouts import choosing, method
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import CUTS, Layout, candidates, reads_outside
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
+    CUTS,
+    Layout,
+    candidates,
+    reads_outside,
+    tiling_of,
+)
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import FIRST, HANDOVER
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
+from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids, sides
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys, overlaps
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places, ways
@@ -39,6 +46,7 @@ from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.pointwise import elementwise
 from tilewright.workloads.mapping.pooling import pool2d
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -135,7 +143,7 @@ def _of_cuts(
     not fit or change nothing."""
     engine, port = problem.machine.engine, problem.machine.port_rate
     shape = shape_of(unit.layer.operator)
-    whole, tiles, idle = [], [], False
+    whole, tiles, idle, filled = [], [], False, 1.0
     groups = layout.grid.groups
     for size, piece, count, cut in zip((*shape.sizes, shape.parts), layout.units, groups, cuts, strict=True):
         pieces = -(-size // piece)
@@ -143,15 +151,16 @@ def _of_cuts(
         whole.append([min(size, piece * share)])
         tiles.append([min(size, piece * -(-share // cut))])
         idle |= cut > 1 and tiles[-1] == whole[-1]
+        filled *= share / (cut * -(-share // cut))  # atoms are not all as large as the largest
     known = unit.layer.operator, engine, unit.layer.stored_weights, sum(read.late for read in unit.reads)
     full, atom = (tile_menu(*known, (sides[0], sides[1], sides[2], sides[3])) for sides in (whole, tiles))
     results = whole[0][0] * whole[1][0] * whole[2][0]
     boxes, chain = cuts[0] * cuts[1] * cuts[2], groups[3]
     if unit.layer.operator.is_mac:
-        busy = float((boxes + chain - 1) * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
+        busy = (boxes + chain - 1) * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
         busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
     else:  # parts of a window are made apart, then added up box by box
-        busy = float(boxes * cuts[3] * (int(atom.cycles[0]) + HANDOVER))
+        busy = boxes * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
         busy += boxes * HANDOVER + chain * cuts[3] * results * 4 / port if chain * cuts[3] > 1 else 0
     fetch, weights = int(atom.fetch[0]), int(atom.weights[0])
     cycles = busy + FIRST * fetch / port + max(0.0, int(full.fetch[0]) / port - busy)
@@ -245,6 +254,75 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
         if kernel != 3:
             assert ways.energy[i, j] == pytest.approx(spent)
             assert ways.arrival[i, j] == pytest.approx(slowest)
+
+
+@pytest.mark.parametrize("kernel", [1, 3])
+@pytest.mark.parametrize("sums", ["chain", "reduction"])
+def test_first_atoms_wait_for_what_is_made_last_of_what_they_read(kernel: int, sums: PartialSums) -> None:
+    """Waits are those of counting, position by position, the turns in which results are made."""
+    machine = load_tiled_machine("atomic-8x8[engines=4x4]")
+    problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"), partial_sums=sums)
+    made, wanted = (
+        candidates(problem, unit, room=0.5, prices=(2e4,), most=40, atoms=32) for unit in problem.units
+    )
+    first = np.random.default_rng(kernel).uniform(
+        1.0, 2.0 * made.cycles.max(), (len(made.layouts), len(wanted.layouts))
+    )
+    waits = last_waits(problem, 1, problem.units[1].reads[0], made, wanted, first)
+    rng, kinds = random.Random(kernel), set[bool]()
+    for _ in range(60):
+        i, j = rng.randrange(len(made.layouts)), rng.randrange(len(wanted.layouts))
+        layout = made.layouts[i]
+        tiling, _, numbers = tiling_of(problem.units[0].layer.operator, layout, 1)
+        borders = tiling.channels, tiling.rows, tiling.columns
+        turns = [
+            [
+                number
+                for number, (low, high) in zip(along.tolist(), pairwise(cuts), strict=True)
+                for _ in range(low, high)
+            ]
+            for along, cuts in zip(numbers, borders, strict=False)
+        ]
+        k, h, w = (max(along) + 1 for along in turns)
+        tiling, shares, _ = tiling_of(problem.units[1].layer.operator, wanted.layouts[j], 1)
+        starts = []
+        for along, cuts in zip(shares[1:], (tiling.rows, tiling.columns, tiling.parts), strict=True):
+            low = {share: at for at, share in reversed(list(enumerate(along.tolist())))}
+            starts.append([(cuts[at], cuts[at + 1]) for at in low.values()])
+        halo = kernel // 2
+        counts = [0] * (k * h * w)
+        for row, column, channel in product(*starts):
+            for y in range(max(0, row[0] - halo), min(8, row[1] + halo)):
+                for x in range(max(0, column[0] - halo), min(8, column[1] + halo)):
+                    for c in range(channel[0] if kernel == 1 else 0, channel[1] if kernel == 1 else 64):
+                        counts[(turns[1][y] * w + turns[2][x]) * k + turns[0][c]] += 1
+        parts, boxes = layout.grid.groups[3], k * h * w
+        lasting = made.cycles[i] / (boxes + parts - 1)
+        if sums == "reduction":
+            lasting = 0.0 if parts * layout.cuts[3] > 1 else made.cycles[i] / boxes
+        longest = max(
+            sum(counts[turn:]) / sum(counts) * first[i, j] - (boxes - 1 - turn) * lasting
+            for turn in range(boxes)
+        )
+        assert waits[i, j] == pytest.approx(max(0.0, longest))
+        kinds.add(longest < first[i, j] - 1e-6)
+    assert kinds == {False, True}
+
+
+def test_operands_that_are_read_alike_are_sent_once() -> None:
+    """An element-wise layer that reads another twice takes what it takes to read it once."""
+    first = conv2d(k=64, c=16, r=1, s=1, h=8, w=8)
+    energies = []
+    for operands in (1, 2):
+        second = elementwise(shape=(1, 64, 8, 8), operands=operands)
+        links = [Link("a", "b", tensor.name, "a", 64 * 64) for tensor in second.inputs]
+        network = Network("two", [Layer("a", first, "test"), Layer("b", second, "test")], links)
+        machine = load_tiled_machine("atomic-8x8[engines=4x4]")
+        problem = TiledProblem(network, machine, tiled_objective("edp"), fuse=False)
+        choice = LayoutChoice(problem, 1e3, room=0.5, most=4)
+        energies.append(choice._energy[0, 1])
+    assert energies[0].max() > 0
+    assert (energies[1] <= energies[0].max()).all()
 
 
 @pytest.mark.parametrize("seed", range(effort(10)))

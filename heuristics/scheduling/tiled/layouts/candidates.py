@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import inf, prod
 
 import numpy as np
@@ -235,14 +235,17 @@ class _Shares:
         # few shares and cuts differ along an axis, so that sizes are told apart in small tables
         cut_of, share_of = np.empty_like(cuts), np.empty_like(groups)
         tables = np.zeros((4, len(groups), len(cuts)), dtype=np.int64)
+        filled = np.ones(tables.shape)
         for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
             pieces = -(-size // piece)
             shares, share_of[:, axis] = np.unique(-(-pieces // groups[:, axis]), return_inverse=True)
             kinds, cut_of[:, axis] = np.unique(cuts[:, axis], return_inverse=True)
-            tile = np.minimum(size, piece * -(-shares[:, None] // kinds))
+            largest = -(-shares[:, None] // kinds)
+            tile = np.minimum(size, piece * largest)
             values, number = np.unique(tile, return_inverse=True)
             tiles.append(values.tolist())
             tables[axis, : len(shares), : len(kinds)] = number.reshape(tile.shape)
+            filled[axis, : len(shares), : len(kinds)] = shares[:, None] / (kinds * largest)
         late = sum(read.late for read in unit.reads)
         menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
         counts = np.array([len(values) for values in tiles], dtype=np.int64)
@@ -253,6 +256,7 @@ class _Shares:
             share_of,
             cut_of,
             tables,
+            filled,
             counts,
             (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
             room * engine.buffer_bytes,
@@ -315,19 +319,33 @@ def tiling_of(
     operator: Operator, layout: Layout, batch: int
 ) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
     """The borders of a layout's atoms; per axis the group of every tile, and its number within the group."""
-    axes, group, number = [], [], []
-    for borders, cut, unit in zip(layout.borders(operator), layout.cuts, layout.units, strict=True):
-        tiles, groups, numbers = [0], [], []
-        for i in range(len(borders) - 1):
-            low, high = borders[i], borders[i + 1]
-            for n in range(cut):
-                end = min(high, low + unit * (-(-(high - low) // unit) * (n + 1) // cut))
-                if end > tiles[-1]:
-                    tiles.append(end)
-                    groups.append(i)
-                    numbers.append(n)
-        axes.append(tuple(tiles))
-        group.append(np.array(groups, dtype=np.int64))
-        number.append(np.array(numbers, dtype=np.int64))
-    samples = tuple(range(batch + 1))
-    return Tiling(samples, axes[0], axes[1], axes[2], axes[3]), tuple(group), tuple(number)
+    cut = [
+        tiles_of(*along) for along in zip(layout.borders(operator), layout.cuts, layout.units, strict=True)
+    ]
+    channels, rows, columns, parts = (tiles for tiles, _, _ in cut)
+    tiling = Tiling(tuple(range(batch + 1)), channels, rows, columns, parts)
+    group, number = (tuple(np.array(along[i], dtype=np.int64) for along in cut) for i in (1, 2))
+    return tiling, group, number
+
+
+@lru_cache(maxsize=4096)
+def tiles_of(
+    borders: tuple[int, ...], cut: int, unit: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Borders of the tiles of shares along an axis, the share of each, and its number within it.
+
+    Parameters
+    ----------
+    borders : of the shares
+    cut : into how many tiles each is cut at most
+    unit : smallest pieces
+    """
+    tiles, groups, numbers = [0], list[int](), list[int]()
+    for i, (low, high) in enumerate(pairwise(borders)):
+        for n in range(cut):
+            end = min(high, low + unit * (-(-(high - low) // unit) * (n + 1) // cut))
+            if end > tiles[-1]:
+                tiles.append(end)
+                groups.append(i)
+                numbers.append(n)
+    return tuple(tiles), tuple(groups), tuple(numbers)

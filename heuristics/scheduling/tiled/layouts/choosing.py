@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
     reads_outside,
 )
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
+from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
 
 PRICES = (1.0, 4.0, 0.25)
@@ -46,9 +48,6 @@ EARLY = 0.7
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
-
-FLOWING = 0.6
-"""Part of what the first atom reads that is made last, where pixels are finished one after the other."""
 
 PLANNED = 2.0
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
@@ -116,14 +115,22 @@ class LayoutChoice:
                 self._of = [fewer[id(of)] for of in self._of]
         self._energy: dict[tuple[int, int], Floats] = {}
         self._cycles: dict[tuple[int, int], Floats] = {}
+        self._whole: dict[tuple[int, int], Floats] = {}
         told: dict[object, Journeys | None] = {}
+        before: dict[object, list[Journeys]] = {}
         for index, read in inner:
             check(limits)
             way = self._way(index, read)
             if way not in told:
                 made, wanted = self._ends(index, read)
                 told[way] = journeys(problem, index, read, made.layouts, wanted.layouts)
-            if (journey := told[way]) is not None:
+            journey = told[way]
+            if journey is None:
+                continue
+            sent = before.setdefault((index, read.producer, read.way), [])
+            # operands that are read alike are sent once
+            if not any(np.array_equal(journey.energy, other.energy) for other in sent):
+                sent.append(journey)
                 self._tell(index, read, journey)
         self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
         for pair in self._energy:
@@ -146,15 +153,24 @@ class LayoutChoice:
         made, wanted = self._ends(index, read)
         batch = self._problem.batch
         if read.late:
-            cycles = LATE * ways.arrival
+            flowing = whole = LATE * ways.arrival
         else:
             ahead = self._waits(wanted)
             busy = np.maximum(wanted.cycles, ahead)
             beyond = np.maximum(0.0, ahead + ways.arrival - busy)
-            cycles = beyond + _first(made, wanted, ways.arrival)
+            first = ways.arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
+            flowing = beyond + last_waits(self._problem, index, read, made, wanted, first)
+            whole = beyond + first
         pair = read.producer, index
-        self._energy[pair] = self._energy.get(pair, 0.0) + batch * ways.energy
-        self._cycles[pair] = self._cycles.get(pair, 0.0) + batch * cycles
+        tables = (self._energy, ways.energy), (self._cycles, flowing), (self._whole, whole)
+        for table, more in tables:
+            table[pair] = table.get(pair, 0.0) + batch * more
+
+    def waiting(self) -> LayoutChoice:
+        """The same choice where no results arrive while others are made."""
+        choice = copy(self)
+        choice._cycles = self._whole
+        return choice
 
     def _waits(self, wanted: Candidates) -> Floats:
         """Cycles in which weights pass a port that do not come before their layer begins."""
@@ -245,21 +261,6 @@ def _outside(of: Candidates, machine: TiledMachine) -> Floats:
     atoms = np.array([math.prod(layout.cuts[1:]) for layout in of.layouts])
     slowest = np.maximum(1.0 / machine.port_rate, pixels / machine.dram_rate)
     waits: Floats = of.inputs * slowest / atoms
-    return waits
-
-
-def _first(made: Candidates, wanted: Candidates, arrival: Floats) -> Floats:
-    """Cycles that the first atoms of a layer wait for an operand, shape (producer's layouts, reader's).
-
-    It is the arrival of what they read, less where the producer finishes some pixels before the others: then
-    they wait for what is made last, and for what does not arrive while the producer still computes.
-    """
-    first: Floats = arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
-    turns = np.array([layout.cuts[1] * layout.cuts[2] for layout in made.layouts])
-    meanwhile = made.cycles * (1.0 - 1.0 / turns)
-    flowing = np.maximum(FLOWING * first, first - meanwhile[:, None])
-    pixels = np.array([layout.cuts[1] * layout.cuts[2] > 1 for layout in wanted.layouts])
-    waits: Floats = np.where(pixels & (turns > 1)[:, None], flowing, first)
     return waits
 
 

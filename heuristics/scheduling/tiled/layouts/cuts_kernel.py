@@ -28,6 +28,7 @@ def best_cuts(
     share_of: Any,
     cut_of: Any,
     tables: Any,
+    filled: Any,
     counts: Any,
     menu: Any,
     room: float,
@@ -42,6 +43,7 @@ def best_cuts(
     cuts : parts of a share along these axes, those that cut nothing first, shape (cuts, 4)
     share_of, cut_of : per axis, the row and the column of `tables`, shapes of `groups` and of `cuts`
     tables : per axis the number of an atom's size, shape (4, shares, cuts)
+    filled : what atoms of a share make, as a part of as many of the largest size, shape of `tables`
     counts : sizes of atoms along each axis
     menu : sizes, cycles, and bytes fetched, of weights and needed of atoms of all sizes, as of `SizeMenu`
     room : bytes that an atom may need
@@ -75,8 +77,9 @@ def best_cuts(
         pixels = groups[n, 1] * groups[n, 2] * chain
         many = groups[n, 0] * pixels
         for c in range(len(cuts)):
-            spot, idle = 0, False
+            spot, idle, part = 0, False, 1.0
             for axis in range(4):
+                part *= filled[axis, share_of[n, axis], cut_of[c, axis]]
                 size = tables[axis, share_of[n, axis], cut_of[c, axis]]
                 # a cut that changes nothing is none
                 idle |= cuts[c, axis] > 1 and size == tables[axis, share_of[n, axis], cut_of[0, axis]]
@@ -86,7 +89,7 @@ def best_cuts(
             boxes = cuts[c, 0] * cuts[c, 1] * cuts[c, 2]
             # in a chain an engine begins when the one before has finished its part of a box of results
             begun = boxes + chain - 1 if chained else boxes
-            taken = float(begun * cuts[c, 3] * (cycles[spot] + HANDOVER))
+            taken = begun * cuts[c, 3] * (part * cycles[spot] + HANDOVER)
             if chained and chain > 1:
                 taken += begun * (results * SUM_BYTES / boxes / port)
             elif not chained and chain * cuts[c, 3] > 1:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, PART, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, shape_of
 from tilewright.formulation.scheduling.tiled.overlap import flat_positions, positions_of_tile
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
@@ -23,6 +23,8 @@ from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
 
 Cuts = tuple[int, ...]
+Touched = Callable[[int, int], Int64s]
+"""Positions, ascending, that a stretch from one border to the next touches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +62,8 @@ def journeys(
     made, which_theirs = _by_shares(made)
     wanted, which_mine = _by_shares(wanted)
     unit, producer = problem.units[index], problem.units[read.producer]
-    operator = read.layer.operator
-    origin = made_by(producer, read.link, ((0, 1),) * 4)
-    mapped = axes_along(operator, read.operand, origin)
-    if mapped is None:
-        return None
-    axes, flat = mapped
-    used = [axis for along in axes for axis in along.depends]
-    if any(len(along.depends) > 1 for along in axes) or len(set(used)) < len(used):
+    coordinates = touches(problem, index, read)
+    if coordinates is None:
         return None
     parts = (0, shape_of(unit.layer.operator).parts)
     shares_made = [layout.borders(producer.layer.operator) for layout in made]
@@ -75,20 +71,15 @@ def journeys(
     if read.late:
         shares_wanted = [(*shares[:3], parts) for shares in shares_wanted]
     met, which_made, which_wanted = [], [], []
-    for coordinate, along in enumerate(axes):
-        axis = along.depends[0] if along.depends else PART
+    for coordinate, (axis, touched) in enumerate(coordinates):
         theirs = sorted({shares[coordinate] for shares in shares_made})
-        mine = sorted({shares[axis] for shares in shares_wanted}) if along.depends else [parts]
-        if flat and coordinate == CHANNEL:
-            touched = partial(flat_positions, along)
-        else:
-            touched = partial(positions_of_tile, operator, along, origin.sizes[coordinate])
+        mine = [parts] if axis is None else sorted({shares[axis] for shares in shares_wanted})
         met.append(overlaps(touched, theirs, mine))
         number = {cuts: i for i, cuts in enumerate(theirs)}
         which_made.append([number[shares[coordinate]] for shares in shares_made])
         number = {cuts: j for j, cuts in enumerate(mine)}
-        which_wanted.append([number[shares[axis]] if along.depends else 0 for shares in shares_wanted])
-    depends = [along.depends[0] if along.depends else -1 for along in axes]
+        which_wanted.append([0 if axis is None else number[shares[axis]] for shares in shares_wanted])
+    depends = [-1 if axis is None else axis for axis, _ in coordinates]
     bits = problem.result_bits[read.producer]
     made_groups, made_engines = _places(made, machine, last=True)
     # what a finished sum meets, only the last engine of its chain reads
@@ -113,6 +104,39 @@ def journeys(
     return Journeys(energy, arrival)
 
 
+def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | None, Touched]] | None:
+    """Along every coordinate of what is read, the reader's axis that moves along it, ``None`` where none
+    does, and the producer's positions that a stretch of this axis touches.
+
+    Parameters
+    ----------
+    index, read : the reading unit, and which of its operands
+
+    Returns
+    -------
+    ``None`` where coordinates mix on the way
+    """
+    assert read.producer is not None
+    operator = read.layer.operator
+    origin = made_by(problem.units[read.producer], read.link, ((0, 1),) * 4)
+    mapped = axes_along(operator, read.operand, origin)
+    if mapped is None:
+        return None
+    axes, flat = mapped
+    used = [axis for along in axes for axis in along.depends]
+    if any(len(along.depends) > 1 for along in axes) or len(set(used)) < len(used):
+        return None
+    return [
+        (
+            along.depends[0] if along.depends else None,
+            partial(flat_positions, along)
+            if flat and coordinate == CHANNEL
+            else partial(positions_of_tile, operator, along, origin.sizes[coordinate]),
+        )
+        for coordinate, along in enumerate(axes)
+    ]
+
+
 def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     """One layout for all that differ in cuts alone, which change no way, and which stands for each."""
     first: dict[object, int] = {}
@@ -120,7 +144,7 @@ def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
-def overlaps(positions: Callable[[int, int], Int64s], theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
+def overlaps(positions: Touched, theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
     """Positions along a coordinate that shares of a reader touch of shares that were made, shape (producer's
     borders, reader's borders, producer's shares, reader's shares); those beyond the last share are 0.
 

@@ -18,8 +18,9 @@ from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, price
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
-TRIED = (1.0, 2.0, 1.4, 2.8, 0.7)
-"""Multiples of the price of a cycle for which layouts are chosen."""
+TRIED = ((1.0, False), (1.0, True), (2.0, False), (1.4, False), (2.8, False), (0.7, False))
+"""Multiples of the price of a cycle for which layouts are chosen, and whether as if no results arrived while
+others are made; where that led to the best plan so far, it holds from then on."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -100,11 +101,13 @@ def started(
     )
     starts: list[LayoutStart] = []
     tried: set[Layouts] = set()
-    for multiple in TRIED:
+    best = choice
+    for multiple, held in TRIED:
         if starts and within is not None and within.expired:
             break
         try:
-            layouts = choice.best(price * multiple)
+            taken = choice.waiting() if held else best
+            layouts = taken.best(price * multiple)
             if search.done or layouts in tried:
                 continue
             tried.add(layouts)
@@ -114,7 +117,8 @@ def started(
                 raise
             break
         if judged is not None:
-            starts.append(LayoutStart(judged, layouts, choice))
+            starts.append(LayoutStart(judged, layouts, taken))
+            best = min(starts, key=lambda start: start.judged[0]).choice
     return sorted(starts, key=lambda start: start.judged[0])
 
 
