@@ -39,7 +39,7 @@ from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.selection import SelectedLayer
 
 TINY = "gemm:M=4,N=2,K=4"
-LONG = "conv:N=4,K=64,C=64,P=28,Q=28,R=3,S=3,pad=1"
+LONG = "conv:N=16,K=480,C=360,P=60,Q=60,R=3,S=3,pad=1"
 """A layer with a mapping at once, whose front takes much longer."""
 
 SEARCHES = "tilewright.solvers.mapping.answer_set_searches"
