@@ -90,7 +90,7 @@ def adopted(
 ) -> LayerResult:
     """The layer's answer with a better mapping, or with the proof, that another search found.
 
-    Its trace has one point more where that changed its key or its bound.
+    Its trace has one point more where that changed its key or its bound, and its time lasts until then.
 
     Parameters
     ----------
@@ -117,7 +117,8 @@ def adopted(
         improved = result.key != before.key
         point = TracePoint(limits.elapsed, result.key, result.bound, source, improved)
         status = Status.OPTIMAL if result.bound == result.key else Status.FEASIBLE
-        result = replace(result, trace=(*result.trace, point), status=status)
+        wall = max(result.wall_seconds, point.seconds)
+        result = replace(result, trace=(*result.trace, point), status=status, wall_seconds=wall)
     return result
 
 

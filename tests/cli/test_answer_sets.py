@@ -333,7 +333,8 @@ def solved() -> tuple[LayerProblem, LayerResult, AnswerSet]:
 
 
 def joined(problem: LayerProblem, result: LayerResult, answers: AnswerSet) -> LayerResult:
-    return adopted(result, answers, problem, Limits(), "front")
+    """A minute after the layer's search began."""
+    return adopted(result, answers, problem, Limits(started=time.monotonic() - 60), "front")
 
 
 def worse(result: LayerResult, answers: AnswerSet, origin: Origin = Origin.EXACT) -> LayerResult:
@@ -359,6 +360,7 @@ def test_better_mapping_becomes_the_layers(solved: tuple[LayerProblem, LayerResu
     assert (proven.status, proven.key, proven.bound) == (Status.OPTIMAL, result.key, result.key)
     merged = joined(problem, worse(result, front), replace(front, complete=False))
     assert (merged.status, merged.key, merged.bound) == (Status.FEASIBLE, result.key, Fraction(1))
+    assert all(answer.wall_seconds >= answer.trace[-1].seconds >= 60 for answer in (proven, merged))
     assert joined(problem, result, front) == result
 
 
