@@ -78,7 +78,11 @@ def shortest(segments: Segments, sets: list[int], weigh: Callable[[Segment], flo
 
 
 def best_chain(
-    segments: Segments, sets: list[int], value: Callable[[float, float], float], most_labels: int = 0
+    segments: Segments,
+    sets: list[int],
+    value: Callable[[float, float], float],
+    most_labels: int = 0,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Segment], bool]:
     """The chain with the least value; empty where no chain reaches the end.
 
@@ -86,6 +90,7 @@ def best_chain(
     ----------
     value : of energy and cycles, rising in both
     most_labels : labels per down-set; 0 for all
+    stop : whether the time is up, from when on the best of weighted sums is all
 
     Returns
     -------
@@ -112,6 +117,8 @@ def best_chain(
         if start == final:
             break
         for number, (energy, cycles, _, _) in enumerate(front):
+            if stop():
+                return best, False
             for segment in segments.from_start(start):
                 if least_energy.get(segment.end, inf) == inf:
                     continue

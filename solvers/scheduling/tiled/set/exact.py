@@ -70,7 +70,7 @@ def best_tree(
     for groups, maker in _makers(form, stop):
         segments = Segments()
         whole &= maker.fill(segments, sets, space)
-        whole &= best.chained(segments, sets, groups)
+        whole &= best.chained(segments, sets, groups, stop)
     return ProvenTree(best.tree, best.value, whole)
 
 
@@ -83,9 +83,9 @@ class _Found:
             cost = form.evaluate(known)
             self.value = form.value(cost.energy, cost.cycles)
 
-    def chained(self, segments: Segments, sets: list[int], groups: int) -> bool:
-        """Keep the best chain of segments; returns whether no other is better."""
-        row, exact = best_chain(segments, sets, self.form.value)
+    def chained(self, segments: Segments, sets: list[int], groups: int, stop: Callable[[], bool]) -> bool:
+        """Keep the best chain of segments known when the time is up; returns whether no other is better."""
+        row, exact = best_chain(segments, sets, self.form.value, stop=stop)
         if row:
             energy, cycles = sum(segment.energy for segment in row), sum(segment.cycles for segment in row)
             value = self.form.value(energy * groups, cycles * groups)
@@ -128,9 +128,9 @@ def _best_of_all(
             value = best.value
         for trees, segments, (groups, maker) in zip(open_trees, every, makers, strict=True):
             if not maker.fill_below(segments, sets, trees, value):
-                best.chained(segments, sets, groups)
+                best.chained(segments, sets, groups, stop)
                 return ProvenTree(best.tree, best.value, False)
-            whole &= best.chained(segments, sets, groups)
+            whole &= best.chained(segments, sets, groups, stop)
         if best.value <= value or value == inf:
             return ProvenTree(best.tree, best.value, whole)
         step *= GROWTH
