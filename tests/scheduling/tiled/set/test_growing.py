@@ -9,7 +9,7 @@ from set_cases import form_of, part
 from tilewright.formulation.scheduling.tiled.set.trees.tree import Cut, Leaf, Node, chain
 from tilewright.formulation.scheduling.tiled.set.trees.unfit import Unfit
 from tilewright.heuristics.scheduling.tiled.set.annealing import first_tree, objective
-from tilewright.heuristics.scheduling.tiled.set.chains import Segments
+from tilewright.heuristics.scheduling.tiled.set.chains import Segments, best_chain
 from tilewright.heuristics.scheduling.tiled.set.growing import Growth, grow_from
 from tilewright.heuristics.scheduling.tiled.set.polishing import Polisher, Row
 from tilewright.heuristics.scheduling.tiled.set.wide_steps import wide_step
@@ -59,3 +59,19 @@ def test_merging_gains_until_no_neighbours_gain() -> None:
     values = [polisher.value(candidate) for candidate in (begun, *rows)]
     assert all(after < before for before, after in pairwise(values))
     assert polisher.merge(row) == row
+
+
+def test_a_stop_leaves_the_best_chain_of_weighted_sums() -> None:
+    """Stopped while labels are sought, there is a chain of all layers that is not claimed to be the best."""
+    form = form_of(part("resnet", tuple(range(2, 8))), 2)
+    segments = Segments()
+    sets = [(1 << count) - 1 for count in range(7)]
+    for start in sets[:-1]:
+        grow_from(form, segments, start, 2, 1.0, Growth(longest=2, in_order=True), lambda: False, 2)
+    chained, exact = best_chain(segments, sets, form.value, stop=lambda: True)
+    assert not exact
+    assert [chained[0].start, *(segment.end for segment in chained)][-1] == sets[-1]
+    best, proven = best_chain(segments, sets, form.value)
+    assert proven
+    values = [form.value(sum(s.energy for s in row), sum(s.cycles for s in row)) for row in (chained, best)]
+    assert values[1] <= values[0]
