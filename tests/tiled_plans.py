@@ -13,6 +13,7 @@ from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_size_list
@@ -96,6 +97,15 @@ def random_sizes(rng: random.Random, problem: TiledProblem) -> list[AtomSize]:
         rng.choice(balanced_size_list(problem, unit, engines, room=rng.choice([0.3, 1.0]), most=60))
         for unit in problem.units
     ]
+
+
+def random_sized_plan(rng: random.Random, problem: TiledProblem, most: int) -> tuple[AtomicDag, Plan] | None:
+    """A random plan of atoms of random sizes; ``None`` where they are more than ``most``, or one does not fit."""
+    try:
+        dag = problem.dag(random_sizes(rng, problem))
+        return None if dag.tasks > most else (dag, random_plan(rng, problem, dag))
+    except InputError:
+        return None
 
 
 def narrowed(problem: TiledProblem, seed: int) -> TiledProblem:

@@ -20,11 +20,21 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 Assignment = tuple[Int32s, Int32s]
 
 
-def zigzag(machine: TiledMachine) -> Int32s:
-    """Engines along the rows, every other row backwards."""
-    rows = np.arange(machine.engines, dtype=np.int32).reshape(machine.height, machine.width)
+def grid_of_engines(machine: TiledMachine) -> Int32s:
+    """The engines' numbers, shape (height, width)."""
+    return np.arange(machine.engines, dtype=np.int32).reshape(machine.height, machine.width)
+
+
+def to_and_fro(engines: Int32s) -> Int32s:
+    """The engines of a rectangle along its rows, every other row backwards."""
+    rows = engines.copy()
     rows[1::2] = rows[1::2, ::-1]
     return rows.ravel()
+
+
+def zigzag(machine: TiledMachine) -> Int32s:
+    """Engines along the rows, every other row backwards."""
+    return to_and_fro(grid_of_engines(machine))
 
 
 def layer_sequential(

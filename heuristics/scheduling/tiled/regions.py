@@ -12,6 +12,7 @@ import numpy as np
 
 from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.lists import grid_of_engines, to_and_fro
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +64,8 @@ def regions(machine: TiledMachine) -> list[Region]:
 
 
 def _rectangle(machine: TiledMachine, x: int, y: int, width: int, height: int) -> Region:
-    rows = np.arange(machine.engines, dtype=np.int32).reshape(machine.height, machine.width)
-    inside = rows[y : y + height, x : x + width].copy()
-    inside[1::2] = inside[1::2, ::-1]
-    return Region(f"{width}x{height}", np.ascontiguousarray(inside.ravel()))
+    inside = grid_of_engines(machine)[y : y + height, x : x + width]
+    return Region(f"{width}x{height}", to_and_fro(inside))
 
 
 def _halves(side: int) -> list[int]:

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 from effort import effort
 from studies.tiled_random import random_problem
-from tiled_plans import random_plan, random_sizes
+from tiled_plans import random_sized_plan
 
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.bounds import bound_key
 from tilewright.solvers.scheduling.tiled.copies import (
@@ -109,17 +108,13 @@ def check_plans(seed: int, times: int) -> int:
     over = CopiesOverCycles(problem, bounds)
     count = 0
     for _ in range(times):
-        try:
-            dag = problem.dag(random_sizes(rng, problem))
-            if dag.tasks > 1500:
-                continue
-            plan = random_plan(rng, problem, dag)
-        except InputError:
+        planned = random_sized_plan(rng, problem, 1500)
+        if planned is None:
             continue
-        result = problem.evaluate(dag, plan)
+        result = problem.evaluate(*planned)
         count += 1
         assert over.least_cycles() <= result.cycles
-        assert least <= goal.judge(AtomicPlan(dag, plan)).key
+        assert least <= goal.judge(AtomicPlan(*planned)).key
         if problem.machine.engine.static_power == 0:
             extra = over.energy(np.array([float(result.cycles)]))[0]
             assert bounds.energy + extra <= result.energy.total * (1 + 1e-9)

@@ -11,7 +11,7 @@ import pytest
 from effort import effort
 from studies.tiled_random import random_problem
 from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
-from tiled_plans import random_plan, random_sizes
+from tiled_plans import random_sized_plan
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS
@@ -137,14 +137,10 @@ def check_plans(seed: int, times: int) -> int:
     over = CopiesOverCycles(problem, bounds)
     count = 0
     for _ in range(times):
-        try:
-            dag = problem.dag(random_sizes(rng, problem))
-            if dag.tasks > 1500:
-                continue
-            plan = random_plan(rng, problem, dag)
-        except InputError:
+        planned = random_sized_plan(rng, problem, 1500)
+        if planned is None:
             continue
-        result = problem.evaluate(dag, plan)
+        result = problem.evaluate(*planned)
         assert bounds.energy <= result.energy.total * (1 + 1e-9)
         assert least <= problem.objective.key(result.energy.total, result.cycles) * (1 + 1e-9)
         if problem.machine.engines > 1 and engine.static_power == 0:

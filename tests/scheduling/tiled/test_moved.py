@@ -264,6 +264,16 @@ def cut(network: Network, rng: random.Random) -> AtomicDag:
     )
 
 
+def read_from(dag: AtomicDag, task: int) -> dict[int, int]:
+    """Bytes that an atom reads of each atom of another layer."""
+    size: dict[int, int] = defaultdict(int)
+    for block in dag.reads_of(task):
+        parent = int(dag.block_parent[block])
+        if parent >= 0 and dag.unit[parent] != dag.unit[task]:
+            size[parent] += int(dag.block_bytes[block])
+    return dict(size)
+
+
 @pytest.mark.parametrize("made", [attention, cropped, joined, selective])
 @pytest.mark.parametrize("seed", range(3))
 def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves]], seed: int) -> None:
@@ -274,15 +284,8 @@ def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves
     made_by = {producer: owners(dag, layers[producer]) for producer, _ in moves.values()}
     readers = {layers[consumer] for consumer, _ in moves}
     for task in range(dag.tasks):
-        unit = int(dag.unit[task])
-        if unit not in readers:
-            continue
-        size: dict[int, int] = defaultdict(int)
-        for block in dag.reads_of(task):
-            parent = int(dag.block_parent[block])
-            if parent >= 0 and int(dag.unit[parent]) != unit:
-                size[parent] += int(dag.block_bytes[block])
-        assert dict(size) == expected(dag, task, moves, made_by)
+        if int(dag.unit[task]) in readers:
+            assert read_from(dag, task) == expected(dag, task, moves, made_by)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 4, 6, 8])
@@ -298,18 +301,12 @@ def test_reads_of_an_axis_along_several_coordinates(rows: int, parts: int) -> No
     made_by = {producer: owners(dag, layers[producer]) for producer, _ in moves.values()}
     exact = (TOKENS % rows == 0 and parts in (1, 2, 4)) or (rows == 8 and parts in (1, 2))
     for task in range(dag.tasks):
-        unit = int(dag.unit[task])
-        if unit not in {layers[consumer] for consumer, _ in moves}:
+        if int(dag.unit[task]) not in {layers[consumer] for consumer, _ in moves}:
             continue
-        size: dict[int, int] = defaultdict(int)
-        for block in dag.reads_of(task):
-            parent = int(dag.block_parent[block])
-            if parent >= 0 and int(dag.unit[parent]) != unit:
-                size[parent] += int(dag.block_bytes[block])
-        needed = expected(dag, task, moves, made_by)
-        assert all(size[parent] >= count for parent, count in needed.items())
+        size, needed = read_from(dag, task), expected(dag, task, moves, made_by)
+        assert all(size.get(parent, 0) >= count for parent, count in needed.items())
         if exact:
-            assert dict(size) == needed
+            assert size == needed
 
 
 @pytest.mark.parametrize("made", [attention, grouped, cropped, joined, selective])

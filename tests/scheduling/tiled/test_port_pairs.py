@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from effort import effort
 from studies.tiled_random import random_problem
-from tiled_plans import narrowed, random_plan, random_sizes
+from tiled_plans import narrowed, random_sized_plan
 
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
-from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled import joint_bounds
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
@@ -229,13 +228,9 @@ def test_no_random_plan_on_narrow_ports_is_faster() -> None:
         if problem.machine.engines == 1:
             continue
         over = CopiesOverCycles(problem, size_bounds(problem))
-        try:
-            dag = problem.dag(random_sizes(rng, problem))
-            if dag.tasks > 1000:
-                continue
-            plan = random_plan(rng, problem, dag)
-        except InputError:
+        sized = random_sized_plan(rng, problem, 1000)
+        if sized is None:
             continue
-        assert over.least_cycles() <= problem.evaluate(dag, plan).cycles
+        assert over.least_cycles() <= problem.evaluate(*sized).cycles
         planned += 1
     assert planned > 50

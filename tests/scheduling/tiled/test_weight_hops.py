@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from effort import effort
 from studies.tiled_random import random_problem
-from tiled_plans import random_plan, random_sizes
+from tiled_plans import random_sized_plan
 
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
 from tilewright.formulation.scheduling.tiled.plan import Plan, multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
@@ -48,13 +47,10 @@ def test_weights_of_random_plans_pass_no_fewer_links() -> None:
         rng = random.Random(seed)
         problem = random_problem(seed)
         over = CopiesOverCycles(problem, size_bounds(problem))
-        try:
-            dag = problem.dag(random_sizes(rng, problem))
-            if dag.tasks > 1000:
-                continue
-            plan = random_plan(rng, problem, dag)
-        except InputError:
+        planned = random_sized_plan(rng, problem, 1000)
+        if planned is None:
             continue
+        dag, plan = planned
         cycles = float(problem.evaluate(dag, plan).cycles)
         least = over.link_bytes(np.array([cycles]))[0]
         assert least <= passed(dag, problem.machine, plan) * (1 + 1e-9)

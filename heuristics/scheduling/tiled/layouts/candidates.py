@@ -14,7 +14,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Int64s, distinct
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import best_cuts
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, shared
@@ -24,6 +24,10 @@ from tilewright.workloads.mapping.operator import Operator
 
 CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
 """Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
+
+
+Tiles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""Borders of the tiles along an axis, the share that each is of, and its number within that."""
 
 
 @lru_cache(maxsize=4096)
@@ -57,6 +61,10 @@ class Layout:
         shape = shape_of(operator)
         sizes = (*shape.sizes, shape.parts)
         return tuple(map(_borders, sizes, self.grid.groups, self.units))
+
+    def tiles(self, operator: Operator) -> list[Tiles]:
+        """The tiles of shares along channels, rows, columns and the sum, each as of `tiles_of`."""
+        return [tiles_of(*along) for along in zip(self.borders(operator), self.cuts, self.units, strict=True)]
 
 
 Layouts = tuple[Layout, ...]
@@ -165,7 +173,7 @@ def _of_pieces(
     if operator.is_mac:
         kinds.append((parts > 1, most // 2))
     else:  # windows are divided for the ways of what they read, which choose how
-        kinds += [(parts == n, most // 4) for n in np.unique(every[:, 3]).tolist() if n > 1]
+        kinds += [(parts == n, most // 4) for n in distinct(every[:, 3]).tolist() if n > 1]
     for price in prices:
         rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
         for kind, count in kinds:
@@ -319,9 +327,7 @@ def tiling_of(
     operator: Operator, layout: Layout, batch: int
 ) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
     """The borders of a layout's atoms; per axis the group of every tile, and its number within the group."""
-    cut = [
-        tiles_of(*along) for along in zip(layout.borders(operator), layout.cuts, layout.units, strict=True)
-    ]
+    cut = layout.tiles(operator)
     channels, rows, columns, parts = (tiles for tiles, _, _ in cut)
     tiling = Tiling(tuple(range(batch + 1)), channels, rows, columns, parts)
     group, number = (tuple(np.array(along[i], dtype=np.int64) for along in cut) for i in (1, 2))
@@ -329,9 +335,7 @@ def tiling_of(
 
 
 @lru_cache(maxsize=4096)
-def tiles_of(
-    borders: tuple[int, ...], cut: int, unit: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+def tiles_of(borders: tuple[int, ...], cut: int, unit: int) -> Tiles:
     """Borders of the tiles of shares along an axis, the share of each, and its number within it.
 
     Parameters

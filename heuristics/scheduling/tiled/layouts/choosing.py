@@ -12,6 +12,7 @@ import random
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
 )
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 
 PRICES = (1.0, 4.0, 0.25)
 """Multiples of the price of a cycle by which layouts of a layer are ranked."""
@@ -55,6 +56,20 @@ a kind of layers (1.7 to 2.6 on four networks)."""
 
 FEW, SOONER = 6, 1.1
 """Layouts of a layer for each price where there is less time than that, and as of `PLANNED` for these."""
+
+
+class _Way(NamedTuple):
+    """What the way of an operand takes, each of shape (producer's layouts, reader's).
+
+    Parameters
+    ----------
+    energy : pJ
+    flowing, whole : cycles, with results that arrive while others are made, and without
+    """
+
+    energy: Floats
+    flowing: Floats
+    whole: Floats
 
 
 class LayoutChoice:
@@ -116,22 +131,22 @@ class LayoutChoice:
         self._energy: dict[tuple[int, int], Floats] = {}
         self._cycles: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
-        told: dict[object, Journeys | None] = {}
-        before: dict[object, list[Journeys]] = {}
+        told: dict[object, _Way | None] = {}
+        before: dict[object, list[_Way]] = {}
         for index, read in inner:
             check(limits)
-            way = self._way(index, read)
-            if way not in told:
-                made, wanted = self._ends(index, read)
-                told[way] = journeys(problem, index, read, made.layouts, wanted.layouts)
-            journey = told[way]
-            if journey is None:
+            alike = self._way(index, read)
+            if alike not in told:
+                told[alike] = self._told(index, read)
+            way = told[alike]
+            if way is None:
                 continue
             sent = before.setdefault((index, read.producer, read.way), [])
             # operands that are read alike are sent once
-            if not any(np.array_equal(journey.energy, other.energy) for other in sent):
-                sent.append(journey)
-                self._tell(index, read, journey)
+            if not any(np.array_equal(way.energy, other.energy) for other in sent):
+                sent.append(way)
+                assert read.producer is not None
+                self._add((read.producer, index), way)
         self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
         for pair in self._energy:
             for end in pair:
@@ -147,24 +162,26 @@ class LayoutChoice:
         made, wanted = self._ends(index, read)
         return id(made), id(wanted), read.operand, read.late, read.way
 
-    def _tell(self, index: int, read: Read, ways: Journeys) -> None:
-        """Add what an operand's way takes to the costs of its pair of layers."""
-        assert read.producer is not None
+    def _told(self, index: int, read: Read) -> _Way | None:
+        """What an operand's way takes for one sample; ``None`` where coordinates mix on it."""
         made, wanted = self._ends(index, read)
-        batch = self._problem.batch
+        ways = journeys(self._problem, index, read, made.layouts, wanted.layouts)
+        if ways is None:
+            return None
         if read.late:
-            flowing = whole = LATE * ways.arrival
-        else:
-            ahead = self._waits(wanted)
-            busy = np.maximum(wanted.cycles, ahead)
-            beyond = np.maximum(0.0, ahead + ways.arrival - busy)
-            first = ways.arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
-            flowing = beyond + last_waits(self._problem, index, read, made, wanted, first)
-            whole = beyond + first
-        pair = read.producer, index
-        tables = (self._energy, ways.energy), (self._cycles, flowing), (self._whole, whole)
-        for table, more in tables:
-            table[pair] = table.get(pair, 0.0) + batch * more
+            late = LATE * ways.arrival
+            return _Way(ways.energy, late, late)
+        ahead = self._waits(wanted)
+        busy = np.maximum(wanted.cycles, ahead)
+        beyond = np.maximum(0.0, ahead + ways.arrival - busy)
+        first = ways.arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
+        flowing = beyond + last_waits(self._problem, index, read, made, wanted, first)
+        return _Way(ways.energy, flowing, beyond + first)
+
+    def _add(self, pair: tuple[int, int], way: _Way) -> None:
+        """Add what an operand's way takes to the costs of its pair of layers."""
+        for table, more in zip((self._energy, self._cycles, self._whole), way, strict=True):
+            table[pair] = table.get(pair, 0.0) + self._problem.batch * more
 
     def waiting(self) -> LayoutChoice:
         """The same choice where no results arrive while others are made."""

@@ -12,11 +12,8 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.compiled import compiled
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import Candidates, Layout, tiles_of
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import Candidates, Tiles
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Touched, touches
-
-Tiles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
-"""As of `tiles_of`."""
 
 
 def last_waits(
@@ -43,7 +40,9 @@ def last_waits(
     assert coordinates is not None
     maker, reader = problem.units[read.producer].layer.operator, problem.units[index].layer.operator
     whole = (((0, shape_of(reader).parts), (0,), (0,)),) * len(wanted.layouts)
-    theirs, mine = _tiles(made.layouts, maker), _tiles(wanted.layouts, reader)
+    # per axis of a tiling, the tiles of each layout
+    theirs = [*zip(*(layout.tiles(maker) for layout in made.layouts), strict=True)]
+    mine = [*zip(*(layout.tiles(reader) for layout in wanted.layouts), strict=True)]
     parts, turns, which_made, which_wanted = [], [], [], []
     for coordinate, (axis, positions) in enumerate(coordinates):
         makers, which = _numbered(theirs[coordinate])
@@ -84,15 +83,6 @@ def _in_turns(makers: Sequence[Tiles], readers: Sequence[Tiles], positions: Touc
     turns = np.arange(1 + max(max(numbers) for _, _, numbers in makers))
     made = [np.repeat(numbers, np.diff(borders))[:, None] == turns for borders, _, numbers in makers]
     return np.stack([read @ in_turn for in_turn in made])
-
-
-def _tiles(layouts: Sequence[Layout], operator: Any) -> list[list[Tiles]]:
-    """Along every axis of a tiling, the tiles of each layout."""
-    cut = [
-        [tiles_of(*along) for along in zip(layout.borders(operator), layout.cuts, layout.units, strict=True)]
-        for layout in layouts
-    ]
-    return [list(along) for along in zip(*cut, strict=True)]
 
 
 def _numbered(tiles: Sequence[Tiles]) -> tuple[list[Tiles], list[int]]:

@@ -27,8 +27,8 @@ from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
 from tilewright.formulation.scheduling.tiled.tiling import Borders, Tiling
 from tilewright.formulation.scheduling.tiled.trips import whole_tiling
 from tilewright.foundation.arrays import Int32s, Int64s
-from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
+from tilewright.heuristics.scheduling.tiled.lists import grid_of_engines, to_and_fro
 
 FEW = 16
 """Bands of a stream in the first plan, at most, where a buffer takes its atoms."""
@@ -79,13 +79,6 @@ def even(size: int, count: int, run: int | None = None) -> Borders:
     return tuple(sorted({first + cut for first in range(0, size, inner) for cut in within}))
 
 
-def by_columns(machine: TiledMachine) -> Int32s:
-    """The engines of the first columns, downwards and upwards in turn."""
-    columns = np.arange(machine.engines, dtype=np.int32).reshape(machine.height, machine.width).T.copy()
-    columns[1::2] = columns[1::2, ::-1]
-    return columns.ravel()
-
-
 @dataclass(frozen=True, eq=False)
 class _Laid:
     """Where and when the atoms of a stream run.
@@ -122,7 +115,7 @@ class Streams:
     ) -> None:
         self.problem = problem
         self.samples = problem.batch if samples is None else samples
-        self._along = by_columns(problem.machine)
+        self._along = to_and_fro(grid_of_engines(problem.machine).T)  # from the first column on
         whole = problem.unchecked_dag(
             [whole_tiling(unit.layer.operator, self.samples) for unit in problem.units],
             limits,
