@@ -100,7 +100,7 @@ def random_sizes(rng: random.Random, problem: TiledProblem) -> list[AtomSize]:
 
 
 def random_sized_plan(rng: random.Random, problem: TiledProblem, most: int) -> tuple[AtomicDag, Plan] | None:
-    """A random plan of atoms of random sizes; ``None`` where they are more than ``most``, or one does not fit."""
+    """A random plan of atoms of random sizes; ``None`` for more than that, or where one does not fit."""
     try:
         dag = problem.dag(random_sizes(rng, problem))
         return None if dag.tasks > most else (dag, random_plan(rng, problem, dag))
