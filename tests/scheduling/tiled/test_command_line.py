@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tilewright.cli.main import run
+from tilewright.report.plots.style import LOADS
 
 MODEL = """\
 - conv:N=1,K=32,C=16,P=8,Q=8,R=3,S=3,name=first
@@ -183,6 +185,17 @@ def test_a_machine_of_ones_own_is_planned_drawn_and_shown(call: Caller, tmp_path
     (tmp_path / "plan.json").write_text(json.dumps(document))
     code, out, _ = call("evaluate", "plan.json")
     assert (code, "illegal: engine 0 runs both" in out) == (5, True)
+
+
+def test_loads_of_links_are_told_apart(call: Caller, tmp_path: Path) -> None:
+    """The legend has a number of its own for every colour, also where all links are idle most of the time."""
+    pytest.importorskip("matplotlib")
+    (tmp_path / "mine.yaml").write_text(MACHINE)
+    asked = ("schedule", "model.yaml", "--system", "mine.yaml[link=4096]", "-m", "ls", "-q")
+    assert call(*asked, "--links", "links.svg")[0] == 0
+    labels = re.findall(r"<!-- up to (\S+) % -->", (tmp_path / "links.svg").read_text())
+    assert len(set(labels)) == len(labels) == len(LOADS)
+    assert 0 < float(labels[-1]) < 1
 
 
 def test_machines_and_methods_are_listed(call: Caller) -> None:

@@ -58,7 +58,7 @@ def draw_links(plan: JudgedPlan, path: Path) -> None:
     axes.set_yticks(range(0, machine.height, -(-machine.height // 16)))
     figure.suptitle(f"{title}: links in use", fontsize=10)
     handles = [
-        Patch(color=colour, label=f"up to {100 * most * (index + 1) / len(LOADS):.0f} %")
+        Patch(color=colour, label=f"up to {100 * most * (index + 1) / len(LOADS):.3g} %")
         for index, colour in enumerate(LOADS)
     ]
     figure.legend(handles=handles, loc="outside right center", fontsize=7)
