@@ -9,15 +9,13 @@ from queue import Empty, SimpleQueue
 from threading import Condition, Event
 from typing import TypeVar
 
-from tilewright.formulation.result import TracePoint
+from tilewright.solvers.kept import Kept, Told, tell
 from tilewright.solvers.observer import Observer
-from tilewright.workloads.selection import SelectedLayer
 
 _STEP = 0.05  # seconds between two looks at a silent search
 _ALONE = 0.5  # seconds that a search has to itself: short ones hardly leave the interpreter, which is one
 
 Answer = TypeVar("Answer")
-Reported = Callable[[Observer], None]
 
 
 def in_order(
@@ -45,12 +43,12 @@ def in_order(
             ended(index, answer)
             yield answer
         return
-    events: list[SimpleQueue[Reported]] = [SimpleQueue() for _ in tasks]
+    events: list[SimpleQueue[Told]] = [SimpleQueue() for _ in tasks]
     pool = ThreadPoolExecutor(workers, thread_name_prefix="searches")
     try:
         turns = _Turns()
         futures = [
-            pool.submit(turns.take, index, task, _Kept(kept))
+            pool.submit(turns.take, index, task, Kept(kept.put))
             for index, (task, kept) in enumerate(zip(tasks, events, strict=True))
         ]
         waiting = dict(enumerate(futures))
@@ -99,33 +97,14 @@ class _Turns:
 
 
 def _awaited(
-    future: Future[Answer], events: SimpleQueue[Reported], observer: Observer, look: Callable[[], None]
+    future: Future[Answer], events: SimpleQueue[Told], observer: Observer, look: Callable[[], None]
 ) -> Answer:
     """The answer of a task, after all that it tells; looks at the others meanwhile."""
     while True:
         done = future.done()  # what was reported before the end is in the queue then
         look()
         try:
-            events.get(timeout=0 if done else _STEP)(observer)
+            tell(observer, events.get(timeout=0 if done else _STEP))
         except Empty:
             if done:
                 return future.result()
-
-
-class _Kept:
-    """An observer that records its notifications."""
-
-    def __init__(self, events: SimpleQueue[Reported]) -> None:
-        self._events = events
-
-    def layer(self, index: int, total: int, layer: SelectedLayer) -> None:
-        self._events.put(lambda observer: observer.layer(index, total, layer))
-
-    def point(self, point: TracePoint) -> None:
-        self._events.put(lambda observer: observer.point(point))
-
-    def phase(self, text: str) -> None:
-        self._events.put(lambda observer: observer.phase(text))
-
-    def note(self, text: str) -> None:
-        self._events.put(lambda observer: observer.note(text))

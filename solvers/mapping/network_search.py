@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from functools import partial
 from threading import Event
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
@@ -16,6 +18,7 @@ from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.result import Status
 from tilewright.formulation.stopping import WhenSet
 from tilewright.foundation.errors import InputError
+from tilewright.solvers.kept import tell
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
@@ -24,6 +27,7 @@ from tilewright.solvers.mapping.minimal_conflicts import explained
 from tilewright.solvers.mapping.network_problem import NetworkProblem
 from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
+from tilewright.solvers.quick_tasks import Quick, quick_answers
 from tilewright.solvers.running import no_result
 from tilewright.solvers.side_by_side import in_order
 from tilewright.workloads.selection import SelectedLayer
@@ -34,6 +38,8 @@ _FIRST = 0.8
 """The part of the time that first turns have; in the rest layers without a mapping come first."""
 _GREEDY = 0.25
 """The part of a search's time that finding any mapping takes at most once it is over."""
+_BRIEF = 0.5
+"""Seconds at most of a search that runs in a copy of this process."""
 _UNUSED = 0.02
 """The part of its time that a search may leave which ends for want of more."""
 
@@ -44,7 +50,7 @@ class LayerAnswer:
 
     Parameters
     ----------
-    problem : as far as it was stated
+    space : what was searched; ``None`` where the problem was not stated in time
     sets : what was asked for besides one mapping
     index : the layer's place in the network
     is_open : whether its search ended because its share of the time did
@@ -52,7 +58,7 @@ class LayerAnswer:
 
     layer: SelectedLayer
     result: LayerResult
-    problem: LayerProblem | None
+    space: ClaimedSpace | None
     sets: AnswerSets
     index: int = 0
     is_open: bool = False
@@ -113,6 +119,8 @@ class _NetworkSearch:
         self._network, self._solver, self._limits, self._sets = network, solver, limits, sets
         self._starts, self._tracebacks = starts, tracebacks
         self._known: dict[int, LayerAnswer] = {}
+        # Problems hold tables; only those of open layers are kept for another round.
+        self._open: dict[int, LayerProblem | None] = {}
         # Searches that run at once share nothing; those that follow each other do.
         self._alike: list[Alike] = []
 
@@ -135,23 +143,62 @@ class _NetworkSearch:
         if shared.seconds is not None and not self._known and len(turn) > 1:
             shared = replace(shared, seconds=_FIRST * shared.seconds)
 
-        def task(place: int, observer: Observer) -> LayerAnswer | None:
-            if self._limits.stop.is_set() or (turn[place] in self._known and self._is_over):
-                return None
-            # Counted when the task begins: what quick layers leave goes to those that follow.
-            share = share_of_layer(shared, len(turn) - place, workers)
-            return self._answer(turn[place], share, observer)
-
-        def known(_place: int, answer: LayerAnswer | None) -> None:
+        def known(answer: LayerAnswer | None) -> None:
             if answer is not None:
-                # Problems hold tables; only those of open layers are kept for another round.
-                self._known[answer.index] = answer if answer.is_open else replace(answer, problem=None)
+                self._known[answer.index] = answer
                 ended(answer)
 
-        tasks = [partial(task, place) for place in range(len(turn))]
-        for answer in in_order(tasks, workers, observer, over, known):
+        quick: dict[int, Quick[LayerAnswer]] = {}
+        told = 0
+        for done in self._quick_answers(turn, shared, workers):
+            quick[done.place] = done
+            known(done.answer)
+            while told in quick:
+                yield _told(quick[told], observer)
+                told += 1
+        rest = [place for place in range(len(turn)) if place not in quick]
+
+        def task(position: int, observer: Observer) -> LayerAnswer | None:
+            index = turn[rest[position]]
+            if self._limits.stop.is_set() or (index in self._known and self._is_over):
+                return None
+            # Counted when the task begins: what quick layers leave goes to those that follow.
+            return self._answer(index, share_of_layer(shared, len(rest) - position, workers), observer)
+
+        tasks = [partial(task, position) for position in range(len(rest))]
+        answers = in_order(tasks, workers, observer, over, lambda _position, answer: known(answer))
+        for place in range(told, len(turn)):
+            answer = _told(quick[place], observer) if place in quick else next(answers)
             if answer is not None:
                 yield answer
+
+    def _quick_answers(
+        self, turn: Sequence[int], shared: Limits, workers: int
+    ) -> Iterator[Quick[LayerAnswer]]:
+        """Layers that are proven at once, searched by as many processes as there are threads.
+
+        Only where nothing depends on how long a search lasts: first turns of exact methods, on the wall's
+        clock.
+        """
+        limits = self._limits
+        if self._known or self._sets or limits.deterministic or limits.clock is not time.monotonic:
+            return
+        if not method(self._solver).exact:
+            return
+
+        def task(place: int, observer: Observer) -> LayerAnswer | None:
+            share = share_of_layer(shared, len(turn) - place, workers)
+            brief = replace(share.share(longest=_BRIEF), threads=1)
+            try:
+                answer = self._answer(turn[place], brief, observer)
+            except InputError:  # raised again where the layer's turn comes
+                return None
+            return answer if answer.result.status in (Status.OPTIMAL, Status.INFEASIBLE) else None
+
+        tasks = [partial(task, place) for place in range(len(turn))]
+        for done in quick_answers(tasks, workers, lambda: limits.expired):
+            if done.answer is not None:
+                yield done
 
     @property
     def _is_over(self) -> bool:
@@ -170,10 +217,9 @@ class _NetworkSearch:
         # Half of the time for one best mapping, half for the sets that are asked for around it.
         first = own_limits.share(0.5 if self._sets else 1.0)
         if before is not None and before.status is Status.OPTIMAL:  # the sets are open
-            result, problem = before, earlier.problem if earlier is not None else None
+            result, problem = before, self._open.get(index)
         else:
-            known = None if earlier is None else earlier.problem
-            result, problem = self._searched(index, first, observer, before, known)
+            result, problem = self._searched(index, first, observer, before, self._open.get(index))
         # A search that gave up before its time would give up again.
         is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
         has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
@@ -190,7 +236,11 @@ class _NetworkSearch:
         )
         is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
         result = explained(result, problem, own_limits, observer.phase)
-        return LayerAnswer(layer, result, problem, answer_sets, index, is_open)
+        self._open.pop(index, None)
+        if is_open:
+            self._open[index] = problem
+        space = None if problem is None else ClaimedSpace.of(problem)
+        return LayerAnswer(layer, result, space, answer_sets, index, is_open)
 
     def _searched(
         self,
@@ -226,6 +276,14 @@ class _NetworkSearch:
         began, most = limits.clock(), _GREEDY * (limits.seconds or 0.0)
         offer_any_mapping(search, lambda: self._limits.expired or limits.clock() - began > most)
         return search.result(result.method, result.version, message=result.message)
+
+
+def _told(done: Quick[LayerAnswer], observer: Observer) -> LayerAnswer:
+    """A quick answer, after all that its search told."""
+    assert done.answer is not None
+    for event in done.told:
+        tell(observer, event)
+    return done.answer
 
 
 def _given(problem: LayerProblem) -> LayerProblem:

@@ -12,6 +12,7 @@ import yaml
 from shipped import follows_schema
 
 from tilewright import __version__
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.formulation.objective import parse_objective
@@ -65,7 +66,7 @@ def document_of(problems: dict[str, LayerProblem], results: dict[str, LayerResul
             (),
             results[name],
             factors_of(p),
-            space_record(p),
+            space_record(ClaimedSpace.of(p)),
         )
         for name, p in problems.items()
     ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
@@ -113,7 +114,7 @@ def _is_stated(layer: LayerRecord) -> bool:
 
 def _space_faults(layer: LayerRecord, problem: LayerProblem) -> Iterator[str]:
     """The claim names the space that was searched; an out-of-space solution is legal and outside."""
-    fresh = space_record(problem)
+    fresh = space_record(ClaimedSpace.of(problem))
     if layer.space is None:
         if _is_stated(layer):
             yield f"space: missing, expected {record_text(fresh)}"

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilewright.report.records.mapping.build import (
-    factors_of,
-    layer_record,
-    solution_records,
-    space_record,
-    then_record,
-)
+from tilewright.report.records.mapping.build import layer_record, solution_records, space_record, then_record
 from tilewright.report.records.mapping.document import BestRecord, FrontRecord, LayerRecord, OptimaRecord
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.network_problem import NetworkProblem
@@ -19,15 +13,15 @@ from tilewright.solvers.mapping.network_search import LayerAnswer
 
 def answer_record(network: NetworkProblem, answer: LayerAnswer) -> LayerRecord:
     """The record of what was found for one layer of a network."""
-    problem = answer.problem
+    space = None if answer.space is None else space_record(answer.space)
     return layer_record(
         answer.layer,
         network.engine,
         network.objective,
         network.constraints,
         answer.result,
-        network.factors if problem is None else factors_of(problem),
-        None if problem is None else space_record(problem),
+        network.factors if space is None else space.factors,
+        space,
         **set_records(answer.sets),
     )
 

@@ -109,9 +109,8 @@ def factors_of(problem: LayerProblem) -> FactorsName:
     return "perfect" if problem.space.nest.perfect else "imperfect"
 
 
-def space_record(problem: LayerProblem) -> SpaceRecord:
-    """The space that a problem's claims are about, as data."""
-    space = ClaimedSpace.of(problem)
+def space_record(space: ClaimedSpace) -> SpaceRecord:
+    """The space that claims are about, as data."""
     return SpaceRecord.model_validate(
         {
             "storage": space.storage,

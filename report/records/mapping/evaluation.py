@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -34,7 +35,7 @@ def evaluation_data(
         "objective": str(problem.objective),
         "constraints": list(problem.constraints.texts),
         "factors": factors_of(problem),
-        "space": space_record(problem).model_dump(),
+        "space": space_record(ClaimedSpace.of(problem)).model_dump(),
         "legal": not evaluation.violations,
         "violations": list(evaluation.violations),
         "inside": outside is None,

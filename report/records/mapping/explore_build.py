@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.result import Result, Status, TracePoint
@@ -357,7 +358,9 @@ def _result(question: ExploreQuestion, exploration: Exploration, place: int) -> 
             wall_seconds=reported.wall_s,
             input_hash=problem.content_hash,
         )
-        growing.add(index, answer_record(network, LayerAnswer(layer, result, problem, AnswerSets())))
+        growing.add(
+            index, answer_record(network, LayerAnswer(layer, result, ClaimedSpace.of(problem), AnswerSets()))
+        )
     return growing.document()
 
 

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -42,7 +43,7 @@ def evaluation_views(
     verdict = [Text("legal", style="green")]
     if evaluation.violations:
         verdict = [Text(f"illegal: {violation}", style="red") for violation in evaluation.violations]
-    space = record_text(space_record(problem))
+    space = record_text(space_record(ClaimedSpace.of(problem)))
     reason = problem.outside(mapping)
     if reason is None:
         verdict.append(Text(f"inside the searched space: {space}", style="green"))
