@@ -182,7 +182,7 @@ class _Bounded:
         return outcome
 
     def _planned(self, search: TiledSearch) -> Outcome:
-        """The method's plan, or one of atoms where the method is not for the network or takes too long on it."""
+        """The method's plan, or one of atoms where the method is not for the network or too slow."""
         if not isinstance(self.planner, FromPlan) or self.given is None:
             try:
                 return self.planner.solve(search)
