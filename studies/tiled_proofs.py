@@ -50,7 +50,7 @@ def proven(graph: SmallGraph, seconds: float, threads: int = 2) -> TiledSearch:
     """A search that the exact method has ended, heuristics' plans included in the time."""
     space = RoundSpace(graph.problem, graph.dag)
     search: TiledSearch = TiledSearch(space, Limits(seconds, threads=threads, clock=time.process_time))
-    for plan in first_plans(graph.problem, graph.dag):
+    for plan in first_plans(graph.problem, graph.dag, Limits()):
         search.offer(AtomicPlan(graph.dag, plan), "heuristics", Origin.HEURISTIC)
     proof_of(search, space).run()
     return search

@@ -95,10 +95,12 @@ def test_a_layer_too_large_is_infeasible(call: Call, tmp_path: Path) -> None:
         (["model.yaml", "--system", "system.yaml", "-o", "cycles"], "--objective"),
         (["model.yaml", "--system", "system.yaml", "-m", "heral"], "did you mean 'herald'"),
         (["model.yaml", "--system", "system.yaml", "--gantt", "a.txt"], "ends in one of: .png, .pdf, .svg"),
+        (["model.yaml", "--system", "broken.yaml", "-m", "ls"], "broken.yaml: line 1"),
     ],
 )
-def test_faults_are_one_line(call: Call, arguments: list[str], words: str) -> None:
+def test_faults_are_one_line(call: Call, tmp_path: Path, arguments: list[str], words: str) -> None:
     """Exit code 2 and one line that says what was expected."""
+    (tmp_path / "broken.yaml").write_text("grid: {width: 2")
     out = call("schedule", *arguments)
     assert out.code == 2
     assert words in out.err

@@ -15,6 +15,7 @@ from tilewright.formulation.scheduling.tiled.evaluator import Evaluation
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledMethod, TiledSearch
 from tilewright.formulation.search import DisagreementError
+from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.coarsening import crowded
 from tilewright.solvers.compiling import PHASE, Kernels, compiled_in_turn
 from tilewright.solvers.running import SearchRun
@@ -181,8 +182,17 @@ class _Bounded:
         return outcome
 
     def _planned(self, search: TiledSearch) -> Outcome:
+        """The method's plan, or one of atoms where the method is not for the network or too slow."""
         if not isinstance(self.planner, FromPlan) or self.given is None:
-            return self.planner.solve(search)
+            try:
+                return self.planner.solve(search)
+            except (InputError, LimitReachedError) as fault:
+                if search.done or search.answer is not None:
+                    raise
+                METHODS.make(_QUICK).solve(search)
+                if search.answer is None:
+                    raise
+                return Outcome(message=f"the plan is of atoms, layer by layer; {fault}")
         judged = search.problem.judge(self.given)
         if judged.violations:
             raise DisagreementError(judged.violations[0])

@@ -35,7 +35,7 @@ def proven(
     space = RoundSpace(problem, dag, idle)
     search: TiledSearch = TiledSearch(space, Limits(seconds, threads=1))
     if begin:
-        for plan in first_plans(problem, dag):
+        for plan in first_plans(problem, dag, Limits()):
             search.offer(AtomicPlan(dag, plan), "heuristics", Origin.HEURISTIC)
     outcome = proof_of(search, space).run()
     result = search.result("exact", "", outcome.exhausted, outcome.message, outcome.error)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
 from tilewright.foundation.compiled import CompiledFunction
+from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import baselines, coarsening
 from tilewright.heuristics.scheduling.tiled.coarsening import (
@@ -40,6 +42,7 @@ from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.streams import shares
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled import auto, running
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
@@ -47,6 +50,8 @@ from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
 from tilewright.solvers.scheduling.tiled.running import ALL_SIZES, plan_run
 from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
 from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.network import Layer, Network
 
 PAPER = "atomic[atoms=printed,order=rules,mapping=permutations,buffering=occupation,refine=off]"
 
@@ -256,6 +261,47 @@ def test_the_closer_bound_and_choices_of_layouts_end_with_the_limit() -> None:
     assert [*least_keys(problem, Limits(0.0))] == [*least_keys(problem)][:1]
     with pytest.raises(LimitReachedError):
         least_choice([np.zeros(2)], {}, limits=Limits(0.0))
+
+
+def dilated() -> TiledProblem:
+    """A layer whose window is dilated, for which trees have no boxes."""
+    layer = Layer("dilated", conv2d(k=16, c=16, r=3, s=3, h=12, w=12, dilation=2), "test")
+    machine = load_tiled_machine("atomic-2x2")
+    return TiledProblem(Network("one", [layer], []), machine, tiled_objective("edp"))
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [
+        *(
+            (name, "its window is dilated, which trees have no boxes for")
+            for name in ("set", "kapla", "cover")
+        ),
+        ("streams", "atoms of streams: too many for a plan in the time that is left"),
+    ],
+)
+def test_a_method_that_is_not_for_a_network_leaves_a_plan_of_atoms(
+    method: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message says why; a proof of the method's own space is not claimed."""
+    monkeypatch.setattr(shares, "affordable", lambda limits: 0)
+    problem = dilated()
+    result = plan_run(lambda: problem, method, Limits(20.0, threads=1)).run()
+    assert result.answer is not None
+    assert problem.evaluate(result.answer.dag, result.answer.plan).cycles > 0
+    assert result.status is Status.FEASIBLE
+    assert result.message.startswith("the plan is of atoms, layer by layer; ")
+    assert why in result.message
+
+
+def test_what_fits_no_buffer_is_refused_by_every_method() -> None:
+    """No plan of atoms either: the layer, its bytes and those of the buffer are told."""
+    problem = dilated()
+    engine = replace(problem.machine.engine, buffer_bytes=16)
+    problem = replace(problem, machine=problem.machine.changed(engine=engine))
+    for method in ("set", "streams", "ls", "exact"):
+        with pytest.raises(InputError, match=r"dilated: its smallest atom needs \d+ bytes, a buffer has 16"):
+            plan_run(lambda: problem, method, Limits(20.0, threads=1)).run()
 
 
 def test_loading_a_method_loads_no_solver() -> None:

@@ -25,7 +25,8 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
 from tilewright.heuristics.scheduling.tiled.movements import movements_of
-from tilewright.solvers.scheduling.tiled.exact.incumbent import quick_plans
+from tilewright.solvers.scheduling.tiled.exact import transfers
+from tilewright.solvers.scheduling.tiled.exact.incumbent import first_plans, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.transfers import GivenOrder, Transfers
 from tilewright.solvers.scheduling.tiled.registry import METHODS
@@ -212,6 +213,28 @@ def test_what_is_not_stated_is_told_and_claims_nothing_beyond_all_sizes() -> Non
         assert word in result.message
         assert run.search is not None
         assert run.search.problem.space == ""
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_objectives_that_are_not_stated_get_the_plan_of_the_heuristics(
+    objective: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No atoms are coarsened and no round plans completed for a statement that is not made."""
+    monkeypatch.setattr(transfers, "chosen_atoms", None)
+    problem = TiledProblem(
+        resolve_model("mlp", 1), load_tiled_machine("atomic-2x2"), tiled_objective(objective)
+    )
+    result = plan_run(lambda: problem, "transfers", Limits(20.0, threads=1)).run()
+    assert result.message.startswith("transfers states the makespan alone: the plan is the heuristics'")
+    assert result.answer is not None
+    assert problem.evaluate(result.answer.dag, result.answer.plan).cycles > 0
+
+
+def test_round_plans_to_begin_with_keep_to_their_part_of_the_time() -> None:
+    """Once time for them is up there is one; without a limit there are those of few engines, too."""
+    problem, dag = tiny_problem(4, "edp")
+    assert len(list(first_plans(problem, dag, Limits(0.0)))) == 1
+    assert len(list(first_plans(problem, dag, Limits()))) > len(list(quick_plans(dag, problem.machine))) > 1
 
 
 def test_atoms_beyond_the_statement_get_the_plan_of_the_heuristics() -> None:

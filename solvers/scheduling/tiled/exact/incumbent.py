@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
-from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_transfers
@@ -43,6 +44,9 @@ SIZES = ("auto", "incumbent", "coarse")
 
 WORSE = Fraction(3, 2)
 """Times the best plan's value that one of coarse atoms may have, to be proven instead."""
+
+BEGUN = 0.5
+"""Part of the time that is left in which further round plans are completed, once there is one."""
 
 PLACES = ("matching", "nearest", "zigzag")
 
@@ -78,7 +82,7 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     LimitReachedError : where limits strike before there is a plan
     """
     if len(problem.units) > most:  # even one atom per layer is too many
-        return _unstated_plan(search)
+        return unstated_plan(search)
     limits = search.limits.share(SHARE, LONGEST)
     inner: TiledSearch = TiledSearch(TiledGoal(problem), limits, exact=False)
     if sizes != "coarse" and not limits.expired:
@@ -86,7 +90,7 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
             AtomicDataflow(moves=MOVES).offer(inner)
     free = inner.answer
     if free is not None and free.dag.tasks <= most:
-        return Beginning(free.dag, [*first_plans(problem, free.dag)], free)
+        return Beginning(free.dag, [*first_plans(problem, free.dag, search.limits)], free)
     if free is not None and sizes == "incumbent":
         return Beginning(free.dag, [], free)
     search.limits.check()
@@ -97,8 +101,8 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
         with suppress(InputError, LimitReachedError):
             coarse = problem.dag(few, search.limits)
     if coarse is None or coarse.tasks > most:
-        return _unstated_plan(search) if free is None else Beginning(free.dag, [], free)
-    plans = [*first_plans(problem, coarse)]
+        return unstated_plan(search) if free is None else Beginning(free.dag, [], free)
+    plans = [*first_plans(problem, coarse, search.limits)]
     results = [problem.evaluate(coarse, plan) for plan in plans]
     least = min((problem.objective.key(Fraction(r.energy.total), r.cycles) for r in results), default=None)
     if free is not None and inner.key is not None and (least is None or least > WORSE * inner.key):
@@ -106,7 +110,7 @@ def chosen_atoms(problem: TiledProblem, search: TiledSearch, most: int, sizes: s
     return Beginning(coarse, plans, free)
 
 
-def _unstated_plan(search: TiledSearch) -> Beginning:
+def unstated_plan(search: TiledSearch) -> Beginning:
     """A plan of more atoms than can be stated, found within all the time that is left."""
     with quiet_end(search):
         AtomicDataflow(moves=MOVES).offer(search)
@@ -184,11 +188,19 @@ def _round_plan(dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int
     return as_round_plan(dag, complete(dag, machine, engine, step, ahead=1), machine.engines)
 
 
-def first_plans(problem: TiledProblem, dag: AtomicDag) -> Iterator[Plan]:
-    """Round plans to begin with; those of few engines, too, where energy counts."""
-    yield from quick_plans(dag, problem.machine)
-    if problem.objective.energy_power:
-        yield from _plans_of_few_engines(dag, problem.machine)
+def first_plans(problem: TiledProblem, dag: AtomicDag, limits: Limits) -> Iterator[Plan]:
+    """Round plans to begin with; those of few engines, too, where energy counts.
+
+    Parameters
+    ----------
+    limits : of the search, of which these plans may take `BEGUN`
+    """
+    within = limits.share(BEGUN)
+    few = _plans_of_few_engines(dag, problem.machine) if problem.objective.energy_power else ()
+    for plan in chain(quick_plans(dag, problem.machine), few):
+        yield plan
+        if within.expired:
+            return
 
 
 def _plans_of_few_engines(dag: AtomicDag, machine: TiledMachine) -> Iterator[Plan]:

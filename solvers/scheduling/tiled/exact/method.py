@@ -42,7 +42,7 @@ class Exact:
         if given is None:
             begun = chosen_atoms(problem, search, self.atoms, self.sizes)
         else:
-            begun = Beginning(given.dag, [*first_plans(problem, given.dag)], None)
+            begun = Beginning(given.dag, [*first_plans(problem, given.dag, search.limits)], None)
             outside = RoundSpace(problem, given.dag, given.plan.steps).outside(given)
             if outside is not None:
                 return Outcome(

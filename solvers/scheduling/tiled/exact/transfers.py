@@ -21,11 +21,14 @@ from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.options import option
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact.climbing import annealed
-from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms
+from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms, unstated_plan
 from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
 from tilewright.solvers.scheduling.tiled.exact.variables import Given
+
+STATED = (0, 1)
+"""Powers of energy and cycles that are stated."""
 
 ANNEALED = 0.5
 """Part of the time in which annealing may look for a plan to begin with."""
@@ -108,6 +111,8 @@ class Transfers:
     def solve(self, search: TiledSearch) -> Outcome:
         """The same from the best round plan of the heuristics that `exact` begins with."""
         problem = search.problem.problem
+        if problem.objective.key_powers != STATED:
+            return unstated(search, unstated_plan(search), "transfers states the makespan alone")
         begun = chosen_atoms(problem, search, self.atoms, "auto")
         if begun.dag.tasks > self.atoms:
             return unstated(search, begun, f"transfers states {self._most(begun.dag.tasks)}")
@@ -130,7 +135,7 @@ class Transfers:
         """
         problem, dag, plan = search.problem.problem, given.dag, given.plan
         why = ""
-        if problem.objective.key_powers != (0, 1):
+        if problem.objective.key_powers != STATED:
             why = "transfers states the makespan alone"
         elif (plan.first != plan.last).any():
             why = "an atom of the plan to begin with runs over several steps"

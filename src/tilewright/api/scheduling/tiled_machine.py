@@ -11,7 +11,7 @@ from rich.console import RenderableType
 
 from tilewright.api.display import Displayed
 from tilewright.foundation.description import names_a_file
-from tilewright.foundation.errors import InputError, did_you_mean
+from tilewright.foundation.errors import did_you_mean
 from tilewright.foundation.yaml_file import read_yaml
 from tilewright.hardware.scheduling.herald.system_file import list_systems
 from tilewright.hardware.scheduling.tiled.load import changed_machine, list_tiled_machines, load_tiled_machine
@@ -96,14 +96,15 @@ def tiled_machines() -> list[str]:
 
 def is_tiled(system: str | os.PathLike[str]) -> bool:
     """Whether a system's text means a tiled machine: a preset's name or nearly so, brackets, a file with a
-    grid.  A file that cannot be read as YAML is no tiled machine.
+    grid.
+
+    Raises
+    ------
+    InputError : for a file that cannot be read as YAML
     """
     base, bracket, _ = os.fspath(system).strip().partition("[")
     if names_a_file(base) and os.path.isfile(base):
-        try:
-            data = read_yaml(Path(base))
-        except InputError:
-            return bool(bracket)
+        data = read_yaml(Path(base))
         return bool(bracket) or (isinstance(data, dict) and "grid" in data)
     if bracket or base in list_tiled_machines():
         return True
