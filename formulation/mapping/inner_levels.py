@@ -13,14 +13,15 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from tilewright.formulation.expression import Expr, maximum, total
+from tilewright.formulation.expression import maximum, total
+from tilewright.formulation.mapping.constraints import Constraints
+from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits, whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
-from tilewright.formulation.mapping.space import Alike, build_space
+from tilewright.formulation.mapping.space import build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
-from tilewright.formulation.mapping.storage_parts import energy_problem
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role
 
@@ -39,47 +40,50 @@ def firsts(problem: LayerProblem) -> range:
 
 
 def inner_problem(
-    problem: LayerProblem,
-    first: int,
-    weight: Fraction,
-    known: MappingABC[int, float],
-    inside: float,
-    alike: Alike | None = None,
+    problem: LayerProblem, first: int, known: MappingABC[int, float], inside: float = 0.0
 ) -> LayerProblem:
-    """A problem of energy that no mapping spends less than on the stores of some level and all inside it.
+    """A problem whose mappings have the objective keys of the whole's with their tiles, or lower ones.
+
+    Energy is that of some level and all inside it, and what levels outside cost at least; cycles are those
+    of the same levels.
 
     Parameters
     ----------
     first : the level, of :func:`firsts`
-    weight : what each of these levels' own cycles costs besides, pJ
     known : what each level costs at least, pJ
     inside : what all levels inside the first one cost at least together, pJ
-    alike : spaces of other parts of the same operator, which share decisions with this one
     """
-    operator, model, tiles = problem.operator, problem.model, problem.space.tiles
+    operator, model, levels = problem.operator, problem.model, problem.engine.levels
     assert isinstance(model, Hierarchy)
-    engine = _machine(problem, first)
-    orders = partial(model.orders, operator, engine)
-    space = build_space(operator, engine, orders, (), tiles, alike=alike)
+    engine, scale = _machine(problem, first), problem.statement.energy_scale
+    space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
-    scale = model.scale_of(engine) * weight.denominator
     by_store = model.energy_by_store(nest)
     last = nest.temporal[-1]
-    costs: dict[int, Expr] = {}
-    for level, place in zip(range(first, len(problem.engine.levels)), nest.temporal[1:], strict=True):
+    unit = scale // model.scale_of(engine)
+    costs, times = [], []
+    for level, place in zip(range(first, len(levels)), nest.temporal[1:], strict=True):
         spent = total(part for at, part in by_store.items() if min(at, last) == place)
-        cost = weight.denominator * spent
-        if weight:
-            sources = {
-                name: Place(source, max(0, source - first + 1))
-                for name, source in _sources(problem, level).items()
-            }
-            own = own_cycles(problem.engine, nest, Place(level, level - first + 1), sources)
-            cost = cost + int(weight * scale) * own
-        costs[level] = maximum([cost, int(known[level] * scale)])
-    outer = costs.pop(first)
-    energy = total([outer, maximum([total(costs.values()), int(inside * scale)])])
-    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale, alike)
+        costs.append(maximum([unit * spent, int(known[level] * scale)]))
+        sources = {
+            name: Place(source, max(0, source - first + 1)) for name, source in _sources(problem, level).items()
+        }
+        times.append(own_cycles(problem.engine, nest, Place(level, level - first + 1), sources))
+    cycles = total(times)
+    outer, *inner = costs
+    together = maximum([total(inner), int(inside * scale)])
+    outside = sum(int(known[level] * scale) for level in range(1, first))
+    energy = total([outer, together, outside, whole(problem.engine.leak, scale) * cycles])
+    limits = (*capacity_limits(nest), *array_limits(nest))
+    return replace(
+        problem,
+        engine=engine,
+        constraints=Constraints(),
+        space=replace(space, nest=nest),
+        statement=Statement(energy, scale, cycles, limits, {"inner levels": energy}, scale),
+        limits=limits,
+        alike=None,
+    )
 
 
 def _sources(problem: LayerProblem, level: int) -> dict[str, int]:

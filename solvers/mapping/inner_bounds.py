@@ -1,46 +1,96 @@
-"""Lower bounds from what the innermost levels of a machine cost together, where nothing may be bypassed."""
+"""What the innermost levels of a machine cost together, where nothing may be bypassed.
+
+Their tiles decide most of what a mapping costs, and most of its cycles.  So mappings with the tiles that are
+cheapest there are good ones, and where all tiles that may be better than the best known mapping are few, no
+others need to be searched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable
 
-import numpy as np
-
-from tilewright.formulation.mapping.inner_levels import firsts, inner_problem
+from tilewright.formulation.mapping.exchange import counts_places_alike
+from tilewright.formulation.mapping.inner_levels import inner_problem
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.part_costs import least_energy
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
+from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.levels_together import LevelsTogether
+from tilewright.solvers.mapping.listed_tiles import CheapestTiles
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern
+from tilewright.solvers.mapping.stages import stages_of
 
-_EFFORT = 4_000_000  # nodes bounded for the cost of some levels
-_SAFE = 1 - 1e-9  # far above the rounding of sums
+_EFFORT = 100_000_000  # nodes bounded at most in one search
+_MOST = 20_000  # decisions that are listed
+_BETTER, _NEAR = 0.995, 1.002  # of the least key of those: what is clearly cheaper, and what is as cheap
+_SOURCE = "inner levels"
 
 
-def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> Iterator[float]:
-    """Lower bounds of the objective key, in pJ and cycles, from two levels together, then three and so on.
+class InnerLevels(LevelsTogether):
+    """The problem of some level and all inside it.
 
-    It ends with levels that are too many to be searched.  Raises ``LimitReachedError`` where a limit strikes.
+    Raises ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------
-    bounds : of the one pattern that there is
-    pattern : what they know of it
+    search : of the whole
+    first : the level, of :func:`~tilewright.formulation.mapping.inner_levels.firsts`
+    pattern : what is known of each level
+
+    Attributes
+    ----------
+    others : lower bound of the keys, in pJ and cycles, of mappings that are better than the incumbent and have
+        none of the tiles that were listed; infinite where there are none
     """
-    costs, inside = pattern.costs, len(search.problem.engine.levels)
-    together = [0.0] * len(costs)  # what the levels looked at cost, for every weight of a cycle
-    for first in firsts(search.problem):
-        are_exact = True
-        for place, known in enumerate(costs):
-            together[place] += sum(known[level] for level in range(first, inside))
-        inside = first
-        for place, known in enumerate(costs):
-            rest = together[place] - known[first]
-            weight = bounds.weights[place]
-            part = inner_problem(search.problem, first, weight, known, rest, bounds.alike)
-            answer = least_energy(search, part, _EFFORT)
-            bounds.innermost.append(answer)
-            are_exact &= answer.is_exact
-            together[place] = max(together[place], answer.least * _SAFE)
-            outside = [sum(other[level] for level in range(1, first)) for other in costs]
-            yield float(bounds.least_keys(np.add(together, outside)))
-        if not are_exact:
-            return
+
+    def __init__(self, search: LayerSearch, first: int, pattern: BoundedPattern) -> None:
+        part = inner_problem(search.problem, first, pattern.parts)
+        last = len(part.space.nest.blocks)
+        outside = len(search.problem.space.nest.blocks) - last
+        edges = range(1, last), range(1 + outside, last + outside)
+        counts_cycles = bool(search.problem.objective.key_powers[1])
+        stages = stages_of(part.space, spread_first=counts_cycles, inner_first=not counts_cycles)
+        super().__init__(search, part, edges, stages, _EFFORT, _EFFORT)
+        goal = Minimum(search, _SOURCE)
+        # What changes places in the part does so in the whole: tiles outside are as many in both.
+        goal.once = counts_places_alike(search.problem)
+        self._listed = CheapestTiles(goal, part, edges[0], _MOST)
+        self.others = 0.0
+
+    def least_key(self, on_better: Callable[[LayerProblem], object] = lambda _part: None) -> float:
+        """Lower bound of the keys, in pJ and cycles, of all mappings that are better than the incumbent.
+
+        Infinite where there are none.
+
+        Parameters
+        ----------
+        on_better : called with the whole over the cheapest tiles so far, whenever these are clearly cheaper
+            than before; what becomes the incumbent then leaves less to be searched
+        """
+        listed, known = self._listed, math.inf
+
+        def is_better() -> bool:
+            return listed.least < known * _BETTER
+
+        tree = self.tree(listed)
+        left: float | None = None
+        if not tree.empty:
+            tree.limit(_EFFORT)
+            tree.begin()
+            left = tree.go_on(over=is_better)
+            while is_better():
+                known = listed.least
+                on_better(self.having(listed.tiles(known * _NEAR)))
+                left = tree.go_on(over=is_better)
+        scale = self.search.problem.key_scale
+        self.others = min(listed.below, math.inf if left is None else left) / scale
+        return min(listed.least / scale, self.others)
+
+    def below(self, key: float) -> LayerProblem:
+        """The whole over the tiles with which mappings may have some key at most, as :meth:`least_key` found.
+
+        Parameters
+        ----------
+        key : in pJ and cycles, at most :attr:`others`
+        """
+        return self.having(self._listed.tiles(key * float(self.search.problem.key_scale)))
