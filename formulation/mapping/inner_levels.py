@@ -13,15 +13,15 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from tilewright.formulation.expression import maximum, total
-from tilewright.formulation.mapping.constraints import Constraints
-from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits, whole
+from tilewright.formulation.expression import Expr, maximum, total
+from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
-from tilewright.formulation.mapping.space import build_space
+from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
+from tilewright.formulation.mapping.storage_parts import energy_problem
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role
 
@@ -40,8 +40,36 @@ def firsts(problem: LayerProblem) -> range:
 
 
 def inner_problem(
-    problem: LayerProblem, first: int, known: MappingABC[int, float], inside: float = 0.0
+    problem: LayerProblem,
+    first: int,
+    weight: Fraction,
+    known: MappingABC[int, float],
+    inside: float,
+    alike: Alike | None = None,
 ) -> LayerProblem:
+    """A problem of energy that no mapping spends less than on the stores of some level and all inside it.
+
+    Parameters
+    ----------
+    first : the level, of :func:`firsts`
+    weight : what each of these levels' own cycles costs besides, pJ
+    known : what each level costs at least, pJ
+    inside : what all levels inside the first one cost at least together, pJ
+    alike : spaces of other parts of the same operator, which share decisions with this one
+    """
+    model = problem.model
+    assert isinstance(model, Hierarchy)
+    engine, space = _machine(problem, first), _space(problem, first, alike)
+    nest, scale = space.nest, model.scale_of(engine) * weight.denominator
+    outer, *inner = [
+        maximum([weight.denominator * spent + int(weight * scale) * own, int(known[level] * scale)])
+        for level, spent, own in _levels(problem, first, nest)
+    ]
+    energy = total([outer, maximum([total(inner), int(inside * scale)])])
+    return energy_problem(problem, engine, space, energy, scale, alike)
+
+
+def inner_key_problem(problem: LayerProblem, first: int, known: MappingABC[int, float]) -> LayerProblem:
     """A problem whose mappings have the objective keys of the whole's with their tiles, or lower ones.
 
     Energy is that of some level and all inside it, and what levels outside cost at least; cycles are those
@@ -51,39 +79,44 @@ def inner_problem(
     ----------
     first : the level, of :func:`firsts`
     known : what each level costs at least, pJ
-    inside : what all levels inside the first one cost at least together, pJ
     """
-    operator, model, levels = problem.operator, problem.model, problem.engine.levels
+    model, scale = problem.model, problem.statement.energy_scale
     assert isinstance(model, Hierarchy)
-    engine, scale = _machine(problem, first), problem.statement.energy_scale
-    space = build_space(operator, engine, partial(model.orders, operator, engine), (), problem.space.tiles)
-    nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
-    by_store = model.energy_by_store(nest)
-    last = nest.temporal[-1]
-    unit = scale // model.scale_of(engine)
-    costs, times = [], []
-    for level, place in zip(range(first, len(levels)), nest.temporal[1:], strict=True):
-        spent = total(part for at, part in by_store.items() if min(at, last) == place)
-        costs.append(maximum([unit * spent, int(known[level] * scale)]))
-        sources = {
-            name: Place(source, max(0, source - first + 1)) for name, source in _sources(problem, level).items()
-        }
-        times.append(own_cycles(problem.engine, nest, Place(level, level - first + 1), sources))
-    cycles = total(times)
-    outer, *inner = costs
-    together = maximum([total(inner), int(inside * scale)])
+    engine, space = _machine(problem, first), _space(problem, first)
+    nest, unit = space.nest, scale // model.scale_of(engine)
+    levels = _levels(problem, first, nest)
+    cycles = total(own for _, _, own in levels)
+    costs = [maximum([unit * spent, int(known[level] * scale)]) for level, spent, _ in levels]
     outside = sum(int(known[level] * scale) for level in range(1, first))
-    energy = total([outer, together, outside, whole(problem.engine.leak, scale) * cycles])
-    limits = (*capacity_limits(nest), *array_limits(nest))
-    return replace(
-        problem,
-        engine=engine,
-        constraints=Constraints(),
-        space=replace(space, nest=nest),
-        statement=Statement(energy, scale, cycles, limits, {"inner levels": energy}, scale),
-        limits=limits,
-        alike=None,
-    )
+    energy = total([*costs, outside, whole(problem.engine.leak, scale) * cycles])
+    part = energy_problem(problem, engine, space, energy, scale)
+    statement = replace(part.statement, cycles=cycles)
+    return replace(part, objective=problem.objective, statement=statement)
+
+
+def _space(problem: LayerProblem, first: int, alike: Alike | None = None) -> MapSpace:
+    """The tiles of some level and all inside it, in which one cut stands for all outside."""
+    operator, engine, model = problem.operator, _machine(problem, first), problem.model
+    orders = partial(model.orders, operator, engine)
+    space = build_space(operator, engine, orders, (), problem.space.tiles, alike=alike)
+    return space if space.nest.perfect else replace(space, nest=MergedCuts.of(space.nest, 0))
+
+
+def _levels(problem: LayerProblem, first: int, nest: Nest) -> list[tuple[int, Expr, Expr]]:
+    """Some level and all inside it: each with its energy, in units of its machine, and its own cycles."""
+    model = problem.model
+    assert isinstance(model, Hierarchy)
+    by_store, last = model.energy_by_store(nest), nest.temporal[-1]
+    levels: list[tuple[int, Expr, Expr]] = []
+    for level, place in zip(range(first, len(problem.engine.levels)), nest.temporal[1:], strict=True):
+        spent = total(part for at, part in by_store.items() if min(at, last) == place)
+        sources = {
+            name: Place(source, max(0, source - first + 1))
+            for name, source in _sources(problem, level).items()
+        }
+        own = own_cycles(problem.engine, nest, Place(level, level - first + 1), sources)
+        levels.append((level, spent, own))
+    return levels
 
 
 def _sources(problem: LayerProblem, level: int) -> dict[str, int]:

@@ -114,7 +114,7 @@ class MergedCuts(Nest):
         sides: Collection[int] = (),
         slide: tuple[str, int] | None = None,
     ) -> Expr:
-        """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile.
+        """Of tiles that overlap those that differ along one loop; or those of a whole tile.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class MergedCuts(Nest):
         options = [alone]
         for spread in cuts:
             own = {dim: [b for b in cuts[dim] if dim == spread or b not in sides] for dim in cuts}
-            # All that a window slides over is one piece.
+            # All that a window slides over is one piece, which may have no gaps.
             swept = {dim: [b for b in own[dim] if (dim, b) != slide] for dim in cuts}
             number = {dim: self.pieces(dim, boundary, swept[dim]) for dim in cuts}
             longest = {dim: self.covered(dim, boundary, own[dim]) for dim in cuts}
@@ -161,9 +161,9 @@ def _least_spanned(
 ) -> Expr:
     """Elements that all pieces span at least, in which a loop may be cut into more pieces than are known.
 
-    With ``N_i`` pieces of ``c_i`` iterations along loop ``i``, each with each, the sum of all extents is linear
-    in every ``N_i``.  It never falls with that of a loop whose stride is 1; of others it is least with the
-    fewest pieces, or with single iterations.
+    With ``N_i`` pieces of ``c_i`` iterations along loop ``i``, each with each, the sum of all extents is
+    linear in every ``N_i``.  It never falls with that of a loop whose stride is 1; of others it is least with
+    the fewest pieces, or with single iterations.
 
     Parameters
     ----------

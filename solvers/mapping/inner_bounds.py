@@ -8,28 +8,33 @@ others need to be searched.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import numpy as np
+
+from tilewright.formulation.limits import TablesTooLargeError
 from tilewright.formulation.mapping.exchange import counts_places_alike
-from tilewright.formulation.mapping.inner_levels import inner_problem
+from tilewright.formulation.mapping.inner_levels import firsts, inner_key_problem, inner_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.levels_together import LevelsTogether
 from tilewright.solvers.mapping.listed_tiles import CheapestTiles
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern
+from tilewright.solvers.mapping.part_costs import least_energy
+from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.stages import stages_of
 
-_EFFORT = 100_000_000  # nodes bounded at most in one search
-_MOST = 20_000  # decisions that are listed
+_EFFORT, _LITTLE_EFFORT = 100_000_000, 4_000_000  # nodes bounded for tiles, and for a sum with cycles
+_MOST, _MOST_ROWS = 20_000, 300_000  # decisions that are listed, and rows of tiles that are tabulated
 _BETTER, _NEAR = 0.995, 1.002  # of the least key of those: what is clearly cheaper, and what is as cheap
+_SAFE = 1 - 1e-9  # far above the rounding of sums
 _SOURCE = "inner levels"
 
 
 class InnerLevels(LevelsTogether):
     """The problem of some level and all inside it.
 
-    Raises ``LimitReachedError`` where a limit strikes.
+    Raises ``LimitReachedError`` where a limit strikes, `TablesTooLargeError` where tiles are too many.
 
     Parameters
     ----------
@@ -39,12 +44,14 @@ class InnerLevels(LevelsTogether):
 
     Attributes
     ----------
-    others : lower bound of the keys, in pJ and cycles, of mappings that are better than the incumbent and have
-        none of the tiles that were listed; infinite where there are none
+    others : lower bound of the keys, in pJ and cycles, of mappings that are better than the incumbent and
+        have none of the tiles that were listed; infinite where there are none
     """
 
     def __init__(self, search: LayerSearch, first: int, pattern: BoundedPattern) -> None:
-        part = inner_problem(search.problem, first, pattern.parts)
+        part = inner_key_problem(search.problem, first, pattern.parts)
+        if part.space.rows > _MOST_ROWS:
+            raise TablesTooLargeError(f"{part.space.rows:,} rows of tiles take longer than a part may")
         last = len(part.space.nest.blocks)
         outside = len(search.problem.space.nest.blocks) - last
         edges = range(1, last), range(1 + outside, last + outside)
@@ -94,3 +101,34 @@ class InnerLevels(LevelsTogether):
         key : in pJ and cycles, at most :attr:`others`
         """
         return self.having(self._listed.tiles(key * float(self.search.problem.key_scale)))
+
+
+def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> Iterator[float]:
+    """Lower bounds of the objective key, in pJ and cycles, from two levels together, then three and so on.
+
+    It ends with levels that are too many to be searched.  Raises ``LimitReachedError`` where a limit strikes.
+
+    Parameters
+    ----------
+    bounds : of the one pattern that there is
+    pattern : what they know of it
+    """
+    costs, inside = pattern.costs, len(search.problem.engine.levels)
+    together = [0.0] * len(costs)  # what the levels looked at cost, for every weight of a cycle
+    for first in firsts(search.problem):
+        are_exact = True
+        for place, known in enumerate(costs):
+            together[place] += sum(known[level] for level in range(first, inside))
+        inside = first
+        for place, known in enumerate(costs):
+            rest = together[place] - known[first]
+            weight = bounds.weights[place]
+            part = inner_problem(search.problem, first, weight, known, rest, bounds.alike)
+            answer = least_energy(search, part, _LITTLE_EFFORT)
+            bounds.innermost.append(answer)
+            are_exact &= answer.is_exact
+            together[place] = max(together[place], answer.least * _SAFE)
+            outside = [sum(other[level] for level in range(1, first)) for other in costs]
+            yield float(bounds.least_keys(np.add(together, outside)))
+        if not are_exact:
+            return

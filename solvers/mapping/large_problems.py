@@ -12,6 +12,7 @@ to fill an axis.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -27,7 +28,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.beside import CLOSE
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND, goal_of
-from tilewright.solvers.mapping.inner_bounds import InnerLevels
+from tilewright.solvers.mapping.inner_bounds import InnerLevels, inner_keys
 from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
@@ -81,8 +82,8 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     counts_cycles = bool(problem.objective.key_powers[1])
     if has_store_bounds(problem) and not search.done:
         bounds = PatternBounds(search.within(search.limits.part(SHARE, _LOOK)))
-        if counts_cycles:
-            _search_tiles_of_inner_levels(search, method, bounds.known())
+        if counts_cycles:  # which close most tiles of two levels; energy asks first for what each level costs
+            _search_tiles_of_inner_levels(search, method, bounds.known(), firsts(problem)[:1])
         if not search.done:
             _raise_bound_of_stores(search, bounds)
     if not search.done:
@@ -96,8 +97,11 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         if not problem.space.nest.perfect:
             _know_more_of_stores(search, bounds)
             _offer_tiles_of_parts(search, tiles, bounds, method)
-        if not counts_cycles:
-            _search_tiles_of_inner_levels(search, method, bounds.known())
+        if counts_cycles:
+            _raise_bound_of_inner_levels(search, bounds)
+            _offer_tiles_of_parts(search, tiles, bounds, method)
+        else:
+            _search_tiles_of_inner_levels(search, method, bounds.known(), firsts(problem))
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
@@ -163,18 +167,25 @@ def _know_more_of_stores(search: LayerSearch, bounds: PatternBounds) -> None:
             _raise(search, pattern.key, "stores")
 
 
-def _search_tiles_of_inner_levels(search: LayerSearch, method: LayerMethod, pattern: BoundedPattern) -> None:
-    """Bound all mappings by what the innermost levels cost together; search the tiles that are best there.
+def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds) -> None:
+    """Bound all mappings by what the innermost levels cost together, and their cycles."""
+    with suppress(LimitReachedError):
+        for key in inner_keys(search.within(search.limits.part(SHARE, LONGEST)), bounds, bounds.known()):
+            _raise(search, key, "inner levels")
 
-    Two levels come first, then three and so on, while tiles that may be better than the incumbent are too
-    many to be listed.
+
+def _search_tiles_of_inner_levels(
+    search: LayerSearch, method: LayerMethod, pattern: BoundedPattern, inner: Iterable[int]
+) -> None:
+    """Bound all mappings by what the innermost levels cost together; search the tiles that are best there.
 
     Parameters
     ----------
     pattern : what is known of each level
+    inner : levels that are searched with all inside them, one after the other
     """
     with suppress(LimitReachedError):
-        for first in firsts(search.problem):
+        for first in inner:
             if search.done:
                 break
             limits = search.limits.part(_INNER_SHARE, _INNER_LONGEST)
