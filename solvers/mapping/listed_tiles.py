@@ -99,9 +99,10 @@ class CheapestTiles(Goal):
     def take(self, leaves: Leaves) -> None:
         """Keep decisions and their keys; leave out the dearest ones where there are twice too many."""
         self.least = min(self.least, float(leaves.keys.min()))
-        self._groups, rows = map(list, zip(*leaves.rows(), strict=True))
+        rows = leaves.rows()
+        self._groups = [group for group, _ in rows]
         self._keys.append(leaves.keys)
-        self._rows.append(np.stack(rows))
+        self._rows.append(np.array([own for _, own in rows], np.int64).reshape(len(rows), len(leaves)))
         self._count += len(leaves)
         if self._count > 2 * self._most:
             keys, places = self._kept()
