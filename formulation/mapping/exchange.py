@@ -35,7 +35,7 @@ def exchangeable_groups(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
     a mapping, its rules or the space may tell the two apart.
     """
     groups = problem.space.groups
-    if not _counts_places_alike(problem):
+    if not counts_places_alike(problem):
         return ()
     pairs: list[tuple[int, int]] = []
     for first, second in combinations(range(len(groups)), 2):
@@ -53,7 +53,7 @@ def exchangeable_axes(problem: LayerProblem) -> tuple[tuple[int, int], ...]:
     In mappings, that is, in which no dimension is spread along both: a dimension on two axes is cut in the
     sequence of these.  Of every array one pair is named at most.
     """
-    if not _counts_places_alike(problem):
+    if not counts_places_alike(problem):
         return ()
     nest, groups = problem.space.nest, problem.space.groups
     pairs: dict[int, tuple[int, int]] = {}
@@ -110,7 +110,7 @@ def _has_images(nest: Nest, group: AxisGroup, pair: tuple[int, int]) -> bool:
     return bool(among(images, rows).all())
 
 
-def _counts_places_alike(problem: LayerProblem) -> bool:
+def counts_places_alike(problem: LayerProblem) -> bool:
     """Whether cost model and demands see dimensions and axes only as tensors and arrays have them."""
     is_even = problem.storage == EVEN and problem.even_space is None
     return (

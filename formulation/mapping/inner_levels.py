@@ -14,11 +14,12 @@ from fractions import Fraction
 from functools import partial
 
 from tilewright.formulation.expression import Expr, maximum, total
+from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
-from tilewright.formulation.mapping.space import Alike, build_space
+from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
 from tilewright.formulation.mapping.storage_parts import energy_problem
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -56,30 +57,66 @@ def inner_problem(
     inside : what all levels inside the first one cost at least together, pJ
     alike : spaces of other parts of the same operator, which share decisions with this one
     """
-    operator, model, tiles = problem.operator, problem.model, problem.space.tiles
+    model = problem.model
     assert isinstance(model, Hierarchy)
-    engine = _machine(problem, first)
+    engine, space = _machine(problem, first), _space(problem, first, alike)
+    nest, scale = space.nest, model.scale_of(engine) * weight.denominator
+    outer, *inner = [
+        maximum([weight.denominator * spent + int(weight * scale) * own, int(known[level] * scale)])
+        for level, spent, own in _levels(problem, first, nest)
+    ]
+    energy = total([outer, maximum([total(inner), int(inside * scale)])])
+    return energy_problem(problem, engine, space, energy, scale, alike)
+
+
+def inner_key_problem(problem: LayerProblem, first: int, known: MappingABC[int, float]) -> LayerProblem:
+    """A problem whose mappings have the objective keys of the whole's with their tiles, or lower ones.
+
+    Energy is that of some level and all inside it, and what levels outside cost at least; cycles are those
+    of the same levels.
+
+    Parameters
+    ----------
+    first : the level, of :func:`firsts`
+    known : what each level costs at least, pJ
+    """
+    model, scale = problem.model, problem.statement.energy_scale
+    assert isinstance(model, Hierarchy)
+    engine, space = _machine(problem, first), _space(problem, first)
+    nest, unit = space.nest, scale // model.scale_of(engine)
+    levels = _levels(problem, first, nest)
+    cycles = total(own for _, _, own in levels)
+    costs = [maximum([unit * spent, int(known[level] * scale)]) for level, spent, _ in levels]
+    outside = sum(int(known[level] * scale) for level in range(1, first))
+    energy = total([*costs, outside, whole(problem.engine.leak, scale) * cycles])
+    part = energy_problem(problem, engine, space, energy, scale)
+    statement = replace(part.statement, cycles=cycles)
+    return replace(part, objective=problem.objective, statement=statement)
+
+
+def _space(problem: LayerProblem, first: int, alike: Alike | None = None) -> MapSpace:
+    """The tiles of some level and all inside it, in which one cut stands for all outside."""
+    operator, engine, model = problem.operator, _machine(problem, first), problem.model
     orders = partial(model.orders, operator, engine)
-    space = build_space(operator, engine, orders, (), tiles, alike=alike)
-    nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
-    scale = model.scale_of(engine) * weight.denominator
-    by_store = model.energy_by_store(nest)
-    last = nest.temporal[-1]
-    costs: dict[int, Expr] = {}
+    space = build_space(operator, engine, orders, (), problem.space.tiles, alike=alike)
+    return space if space.nest.perfect else replace(space, nest=MergedCuts.of(space.nest, 0))
+
+
+def _levels(problem: LayerProblem, first: int, nest: Nest) -> list[tuple[int, Expr, Expr]]:
+    """Some level and all inside it: each with its energy, in units of its machine, and its own cycles."""
+    model = problem.model
+    assert isinstance(model, Hierarchy)
+    by_store, last = model.energy_by_store(nest), nest.temporal[-1]
+    levels: list[tuple[int, Expr, Expr]] = []
     for level, place in zip(range(first, len(problem.engine.levels)), nest.temporal[1:], strict=True):
         spent = total(part for at, part in by_store.items() if min(at, last) == place)
-        cost = weight.denominator * spent
-        if weight:
-            sources = {
-                name: Place(source, max(0, source - first + 1))
-                for name, source in _sources(problem, level).items()
-            }
-            own = own_cycles(problem.engine, nest, Place(level, level - first + 1), sources)
-            cost = cost + int(weight * scale) * own
-        costs[level] = maximum([cost, int(known[level] * scale)])
-    outer = costs.pop(first)
-    energy = total([outer, maximum([total(costs.values()), int(inside * scale)])])
-    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale, alike)
+        sources = {
+            name: Place(source, max(0, source - first + 1))
+            for name, source in _sources(problem, level).items()
+        }
+        own = own_cycles(problem.engine, nest, Place(level, level - first + 1), sources)
+        levels.append((level, spent, own))
+    return levels
 
 
 def _sources(problem: LayerProblem, level: int) -> dict[str, int]:

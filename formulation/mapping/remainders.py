@@ -114,7 +114,7 @@ class MergedCuts(Nest):
         sides: Collection[int] = (),
         slide: tuple[str, int] | None = None,
     ) -> Expr:
-        """Of tiles that overlap those that differ along one loop, without gaps; or those of a whole tile.
+        """Of tiles that overlap those that differ along one loop; or those of a whole tile.
 
         Parameters
         ----------
@@ -133,14 +133,12 @@ class MergedCuts(Nest):
         options = [alone]
         for spread in cuts:
             own = {dim: [b for b in cuts[dim] if dim == spread or b not in sides] for dim in cuts}
-            # All that a window slides over is one piece.
+            # All that a window slides over is one piece, which may have no gaps.
             swept = {dim: [b for b in own[dim] if (dim, b) != slide] for dim in cuts}
             number = {dim: self.pieces(dim, boundary, swept[dim]) for dim in cuts}
-            spans = [product(number.values())]
-            for dim in cuts:
-                longer = self.covered(dim, boundary, own[dim]) - number[dim]
-                spans.append(product([longer, *(number[other] for other in cuts if other != dim)]))
-            options.append(total(spans))
+            longest = {dim: self.covered(dim, boundary, own[dim]) for dim in cuts}
+            strides = {term.dim: 1 if slide is not None else term.stride for term in axis.terms}
+            options.append(_least_spanned(number, longest, strides))
         return maximum(options)
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
@@ -156,6 +154,36 @@ class MergedCuts(Nest):
 
     def _inside(self, counted: Collection[int]) -> list[int]:
         return sorted(block for block in counted if block != self.merged)
+
+
+def _least_spanned(
+    number: MappingABC[str, Expr], covered: MappingABC[str, Expr], strides: MappingABC[str, int]
+) -> Expr:
+    """Elements that all pieces span at least, in which a loop may be cut into more pieces than are known.
+
+    With ``N_i`` pieces of ``c_i`` iterations along loop ``i``, each with each, the sum of all extents is
+    linear in every ``N_i``.  It never falls with that of a loop whose stride is 1; of others it is least with
+    the fewest pieces, or with single iterations.
+
+    Parameters
+    ----------
+    number, covered : the fewest pieces along every loop, and the iterations in them
+    strides : elements along the axis that one iteration of each loop moves
+    """
+    gaps = [dim for dim, stride in strides.items() if stride > 1]
+    corners: list[Expr] = []
+    for singles in cartesian((False, True), repeat=len(gaps)):
+        single = {dim for dim, chosen in zip(gaps, singles, strict=True) if chosen}
+        count = {dim: covered[dim] if dim in single else number[dim] for dim in number}
+        spans = [product(count.values())]
+        for dim in [dim for dim in number if dim not in single]:
+            longer = strides[dim] * (covered[dim] - number[dim])
+            spans.append(product([longer, *(count[other] for other in number if other != dim)]))
+        corners.append(total(spans))
+    least = corners[0]
+    for corner in corners[1:]:
+        least = least + corner - maximum([least, corner])
+    return least
 
 
 def least_elements(operator: Operator, tensor: Tensor) -> int:

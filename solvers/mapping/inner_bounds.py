@@ -1,18 +1,106 @@
-"""Lower bounds from what the innermost levels of a machine cost together, where nothing may be bypassed."""
+"""What the innermost levels of a machine cost together, where nothing may be bypassed.
+
+Their tiles decide most of what a mapping costs, and most of its cycles.  So mappings with the tiles that are
+cheapest there are good ones, and where all tiles that may be better than the best known mapping are few, no
+others need to be searched.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from tilewright.formulation.mapping.inner_levels import firsts, inner_problem
+from tilewright.formulation.limits import TablesTooLargeError
+from tilewright.formulation.mapping.exchange import counts_places_alike
+from tilewright.formulation.mapping.inner_levels import firsts, inner_key_problem, inner_problem
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.goals import Minimum
+from tilewright.solvers.mapping.levels_together import LevelsTogether
+from tilewright.solvers.mapping.listed_tiles import CheapestTiles
 from tilewright.solvers.mapping.part_costs import least_energy
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
+from tilewright.solvers.mapping.stages import stages_of
 
-_EFFORT = 4_000_000  # nodes bounded for the cost of some levels
+_EFFORT, _LITTLE_EFFORT = 100_000_000, 4_000_000  # nodes bounded for tiles, and for a sum with cycles
+_MOST, _MOST_ROWS = 20_000, 300_000  # decisions that are listed, and rows of tiles that are tabulated
+_BETTER, _NEAR = 0.995, 1.002  # of the least key of those: what is clearly cheaper, and what is as cheap
 _SAFE = 1 - 1e-9  # far above the rounding of sums
+_SOURCE = "inner levels"
+
+
+class InnerLevels(LevelsTogether):
+    """The problem of some level and all inside it.
+
+    Raises ``LimitReachedError`` where a limit strikes, `TablesTooLargeError` where tiles are too many.
+
+    Parameters
+    ----------
+    search : of the whole
+    first : the level, of :func:`~tilewright.formulation.mapping.inner_levels.firsts`
+    pattern : what is known of each level
+
+    Attributes
+    ----------
+    others : lower bound of the keys, in pJ and cycles, of mappings that are better than the incumbent and
+        have none of the tiles that were listed; infinite where there are none
+    """
+
+    def __init__(self, search: LayerSearch, first: int, pattern: BoundedPattern) -> None:
+        part = inner_key_problem(search.problem, first, pattern.parts)
+        if part.space.rows > _MOST_ROWS:
+            raise TablesTooLargeError(f"{part.space.rows:,} rows of tiles take longer than a part may")
+        last = len(part.space.nest.blocks)
+        outside = len(search.problem.space.nest.blocks) - last
+        edges = range(1, last), range(1 + outside, last + outside)
+        counts_cycles = bool(search.problem.objective.key_powers[1])
+        stages = stages_of(part.space, spread_first=counts_cycles, inner_first=not counts_cycles)
+        super().__init__(search, part, edges, stages, _EFFORT, _EFFORT)
+        goal = Minimum(search, _SOURCE)
+        # What changes places in the part does so in the whole: tiles outside are as many in both.
+        goal.once = counts_places_alike(search.problem)
+        self._listed = CheapestTiles(goal, part, edges[0], _MOST)
+        self.others = 0.0
+
+    def least_key(self, on_better: Callable[[LayerProblem], object] = lambda _part: None) -> float:
+        """Lower bound of the keys, in pJ and cycles, of all mappings that are better than the incumbent.
+
+        Infinite where there are none.
+
+        Parameters
+        ----------
+        on_better : called with the whole over the cheapest tiles so far, whenever these are clearly cheaper
+            than before; what becomes the incumbent then leaves less to be searched
+        """
+        listed, known = self._listed, math.inf
+
+        def is_better() -> bool:
+            return listed.least < known * _BETTER
+
+        tree = self.tree(listed)
+        left: float | None = None
+        if not tree.empty:
+            tree.limit(_EFFORT)
+            tree.begin()
+            left = tree.go_on(over=is_better)
+            while is_better():
+                known = listed.least
+                on_better(self.having(listed.tiles(known * _NEAR)))
+                left = tree.go_on(over=is_better)
+        scale = self.search.problem.key_scale
+        self.others = min(listed.below, math.inf if left is None else left) / scale
+        return min(listed.least / scale, self.others)
+
+    def below(self, key: float) -> LayerProblem:
+        """The whole over the tiles with which mappings may have some key at most, as :meth:`least_key` found.
+
+        Parameters
+        ----------
+        key : in pJ and cycles, at most :attr:`others`
+        """
+        return self.having(self._listed.tiles(key * float(self.search.problem.key_scale)))
 
 
 def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> Iterator[float]:
@@ -36,7 +124,7 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
             rest = together[place] - known[first]
             weight = bounds.weights[place]
             part = inner_problem(search.problem, first, weight, known, rest, bounds.alike)
-            answer = least_energy(search, part, _EFFORT)
+            answer = least_energy(search, part, _LITTLE_EFFORT)
             bounds.innermost.append(answer)
             are_exact &= answer.is_exact
             together[place] = max(together[place], answer.least * _SAFE)

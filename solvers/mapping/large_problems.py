@@ -12,19 +12,23 @@ to fill an axis.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.compulsory import least_key
+from tilewright.formulation.mapping.inner_levels import firsts
+from tilewright.formulation.mapping.outer_levels import first_stores
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.beside import CLOSE
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
-from tilewright.solvers.mapping.goals import BAND
-from tilewright.solvers.mapping.inner_bounds import inner_keys
+from tilewright.solvers.mapping.goals import BAND, goal_of
+from tilewright.solvers.mapping.inner_bounds import InnerLevels, inner_keys
 from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
@@ -43,10 +47,11 @@ _DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for m
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
 _OUTER_SHARE, _OUTER_LONGEST = 0.35, 3.0  # of the time that is left, and seconds, for what outer levels cost
+_INNER_SHARE, _INNER_LONGEST = 0.7, 8.0  # the same, for what inner levels cost
 _OVER = (0.005, 0.02, 0.08)  # by how much the least of outer levels is passed, step by step
 
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
-OF_OUTER_LEVELS = "tiles of outer levels"
+OF_OUTER_LEVELS, OF_INNER_LEVELS = "tiles of outer levels", "tiles of inner levels"
 
 
 def is_large(problem: LayerProblem) -> bool:
@@ -73,10 +78,16 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         return  # each pattern has few rows, and the search begins with some of them
     if problem.space.rows > VERY_MANY:
         offer_any_mapping(search, lambda: search.done)
-    bounds = pattern = None
+    bounds = None
+    counts_cycles = bool(problem.objective.key_powers[1])
     if has_store_bounds(problem) and not search.done:
-        bounds, pattern = _raise_bound_of_stores(search)
-    offer_perfect_factors(search, method)
+        bounds = PatternBounds(search.within(search.limits.part(SHARE, _LOOK)))
+        if counts_cycles:  # which close most tiles of two levels; energy asks first for what each level costs
+            _search_tiles_of_inner_levels(search, method, bounds.known(), firsts(problem)[:1])
+        if not search.done:
+            _raise_bound_of_stores(search, bounds)
+    if not search.done:
+        offer_perfect_factors(search, method)
     if not search.done:
         _search_tiles_of_outer_levels(search, method)
     tiles = PartTiles(problem)
@@ -84,11 +95,13 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         offer_halved_tiles(search, method)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
-            pattern = _know_more_of_stores(search, bounds) or pattern
+            _know_more_of_stores(search, bounds)
             _offer_tiles_of_parts(search, tiles, bounds, method)
-        if pattern is not None:
-            _raise_bound_of_inner_levels(search, bounds, pattern)
-        _offer_tiles_of_parts(search, tiles, bounds, method)
+        if counts_cycles:
+            _raise_bound_of_inner_levels(search, bounds)
+            _offer_tiles_of_parts(search, tiles, bounds, method)
+        else:
+            _search_tiles_of_inner_levels(search, method, bounds.known(), firsts(problem))
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
@@ -139,34 +152,57 @@ def _offer_tiles_of_parts(
                 _offer(search, problem, OF_PARTS, method, _DEEP_SHARE, _DEEPEST)
 
 
-def _raise_bound_of_stores(search: LayerSearch) -> tuple[PatternBounds, BoundedPattern | None]:
+def _raise_bound_of_stores(search: LayerSearch, bounds: PatternBounds) -> None:
     """Bound all mappings by what each store costs at least, before their tiles are tabulated."""
-    bounds, taken = PatternBounds(search.within(search.limits.part(SHARE, _LOOK))), None
+    taken = None
     with suppress(LimitReachedError):  # what was learned until then counts
         taken = bounds.take()
     _raise(search, min(bounds.least, math.inf if taken is None else taken.key), "stores")
-    return bounds, taken
 
 
-def _know_more_of_stores(search: LayerSearch, bounds: PatternBounds) -> BoundedPattern | None:
+def _know_more_of_stores(search: LayerSearch, bounds: PatternBounds) -> None:
     """Search what each store costs at least with more effort: tables of the whole take longer."""
-    pattern = None
     with suppress(LimitReachedError):
         for pattern in bounds.deepened(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST))):
             _raise(search, pattern.key, "stores")
-    return pattern
 
 
-def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> None:
-    """Bound all mappings by what the innermost levels cost together.
+def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds) -> None:
+    """Bound all mappings by what the innermost levels cost together, and their cycles."""
+    with suppress(LimitReachedError):
+        for key in inner_keys(search.within(search.limits.part(SHARE, LONGEST)), bounds, bounds.known()):
+            _raise(search, key, "inner levels")
+
+
+def _search_tiles_of_inner_levels(
+    search: LayerSearch, method: LayerMethod, pattern: BoundedPattern, inner: Iterable[int]
+) -> None:
+    """Bound all mappings by what the innermost levels cost together; search the tiles that are best there.
 
     Parameters
     ----------
-    bounds, pattern : what each store costs at least
+    pattern : what is known of each level
+    inner : levels that are searched with all inside them, one after the other
     """
     with suppress(LimitReachedError):
-        for key in inner_keys(search.within(search.limits.part(SHARE, LONGEST)), bounds, pattern):
-            _raise(search, key, "inner levels")
+        for first in inner:
+            if search.done:
+                break
+            limits = search.limits.part(_INNER_SHARE, _INNER_LONGEST)
+            levels = InnerLevels(search.within(limits), first, pattern)
+            better = partial(_search_tiles, search, method, key=0.0, source=OF_INNER_LEVELS)
+            least = levels.least_key(better)
+            _raise(search, min(least, _beyond_goal(search)), "inner levels")
+            for share in (*_OVER, math.inf):
+                key = min(least * (1 + share), levels.others, _beyond_goal(search))
+                if search.done or not _search_tiles(search, method, levels.below(key), key, OF_INNER_LEVELS):
+                    break
+
+
+def _beyond_goal(search: LayerSearch) -> float:
+    """A key, in pJ and cycles, just above what is of no interest any more; infinite while everything is."""
+    goal = goal_of(search)
+    return math.inf if goal is None else math.nextafter(float(goal), math.inf)
 
 
 def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> None:
@@ -176,6 +212,8 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
     If nothing else can be better than what they have, it is optimal.  Where other bounds are as high, what is
     inside decides, and no tiles are searched.
     """
+    if first_stores(search.problem) is None:
+        return
     with suppress(LimitReachedError):
         levels = OuterLevels(search.within(search.limits.part(_OUTER_SHARE, _OUTER_LONGEST)))
         before = search.bound
@@ -184,16 +222,28 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
         for share in _OVER if 0 < least < math.inf and search.bound != before else ():
             key = least * (1 + share)
             part = None if search.done else levels.below(key)
-            if part is None:
+            if part is None or not _search_tiles(search, method, part, key, OF_OUTER_LEVELS):
                 break
-            inner = PatternSearch(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)), part)
-            is_exhausted = method.solve(inner).exhausted
-            if inner.bound is not None and inner.bound <= key:
-                search.raise_bound(inner.bound, OF_OUTER_LEVELS)
-            elif inner.bound is not None or is_exhausted:  # what has other tiles costs as much as the cutoff
-                _raise(search, key, OF_OUTER_LEVELS)
-            if not is_exhausted:
-                break
+
+
+def _search_tiles(
+    search: LayerSearch, method: LayerMethod, part: LayerProblem, key: float, source: str
+) -> bool:
+    """Search the whole over some tiles for what is better than the incumbent; whether to the end.
+
+    Parameters
+    ----------
+    part : the whole over these tiles
+    key : lower bound, in pJ and cycles, of what is better than the incumbent and has other tiles
+    source : of bounds
+    """
+    inner = PatternSearch(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)), part)
+    is_exhausted = method.solve(inner).exhausted
+    if inner.bound is not None and inner.bound <= key:
+        search.raise_bound(inner.bound, source)
+    elif inner.bound is not None or is_exhausted:  # what has other tiles costs as much as the cutoff
+        _raise(search, key, source)
+    return is_exhausted
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:

@@ -208,7 +208,7 @@ class PatternBounds:
             term = self._next_term(cheapest)
             if term is None:
                 self._is_taken[cheapest] = True
-                return self._known(cheapest)
+                return self.known(cheapest)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
 
@@ -249,14 +249,14 @@ class PatternBounds:
                 self._note(answer, term.parts[0])
                 term.values[0] = max(term.values[0], answer.least)
                 term.asked[0] = _EXACT if answer.is_exact else len(_EFFORTS)
-                yield self._known(0)
+                yield self.known(0)
 
     def forget_tables(self) -> None:
         """Forget what searches of parts read; others read it anew."""
         self._costs = PartCosts(self._search)
 
-    def _known(self, pattern: int) -> BoundedPattern:
-        """What is known of a pattern."""
+    def known(self, pattern: int = 0) -> BoundedPattern:
+        """What is known of a pattern, the only one by default."""
         places = np.unravel_index(pattern, self._shape)
         stores = tuple(
             alternatives[int(place)] for alternatives, place in zip(self._alternatives, places, strict=True)

@@ -176,6 +176,17 @@ def test_one_cut_counts_itself() -> None:
     assert evaluate(nest.covered("P", 4, [0, 3]), {}) == 12
 
 
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 1)])
+def test_one_cut_of_windows_counts_itself(stride: int, dilation: int) -> None:
+    """Windows with gaps, too: 24 rows in tiles of 6, seven taps in a tile of 4 and one of 3."""
+    operator = conv2d(n=1, k=2, c=2, p=24, q=1, r=7, s=1, stride=stride, dilation=dilation)
+    axis = next(axis for axis in operator.tensors[0].axes if any(t.dim == "P" for t in axis.terms))
+    sizes = {"P": [24, 6, 6, 6, 6, 1], "R": [7, 4, 4, 4, 4, 1]}
+    nest = stated(operator, sizes)
+    pieces = {dim: walked(own[:2], [True], "t") for dim, own in sizes.items()}
+    assert evaluate(nest.window(axis, 1, lambda _dim: [0]), {}) == elements(axis, pieces)
+
+
 def test_several_cuts_may_count_less_than_one() -> None:
     """Ten in tiles of 5, 3 and 2 are six pieces, in tiles of 3 and 2 seven."""
     pieces = walked([10, 5, 3, 2], [True] * 3, "ttt")

@@ -16,12 +16,15 @@ from written_out import keys_of_mappings
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.inner_levels import firsts
-from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import pattern_bounds
-from tilewright.solvers.mapping.inner_bounds import inner_keys
+from tilewright.solvers.mapping import inner_bounds, large_problems, pattern_bounds
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.inner_bounds import InnerLevels, inner_keys
+from tilewright.solvers.mapping.large_problems import OF_INNER_LEVELS, _search_tiles_of_inner_levels
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.weighted_sums import least_keys
@@ -78,6 +81,10 @@ def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
     keys = [pattern.key, *inner_keys(search, bounds, pattern)]
     assert len(keys) > 1
     assert all(key >= pattern.key * (1 - 1e-8) for key in keys)
+    for first in firsts(problem):
+        levels = InnerLevels(LayerSearch(problem, Limits()), first, pattern)
+        keys.append(levels.least_key())
+        assert keys[-1] <= levels.others
     for key in keys_of_mappings(data, problem, enumerated):
         assert max(keys) <= key * (1 + 1e-12)
 
@@ -133,12 +140,8 @@ def test_one_cut_for_several_counts_no_more_pieces_than_they_leave() -> None:
     assert pattern.key < key <= optimum
 
 
-@pytest.mark.parametrize("shared", [None, Fraction(32)])
-@pytest.mark.parametrize("objective", ["edp", "ed2p"])
-def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(
-    objective: str, shared: Fraction | None
-) -> None:
-    """Where levels hold everything, a bound that counted any cycle twice, or once a port, would exceed it."""
+def _plain_machine(objective: str, shared: Fraction | None) -> LayerProblem:
+    """A matrix product on four levels that hold everything, with an array of 2 x 2."""
     array = Fanout((ArrayAxis("x", 2), ArrayAxis("y", 2)), Fraction(2))
     levels = tuple(
         MemoryLevel(
@@ -155,7 +158,16 @@ def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(
         for index in range(4)
     )
     engine = Engine("plain", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
-    problem = layer_problem(gemm(m=16, n=16, k=16), engine, parse_objective(objective), factors="perfect")
+    return layer_problem(gemm(m=16, n=16, k=16), engine, parse_objective(objective), factors="perfect")
+
+
+@pytest.mark.parametrize("shared", [None, Fraction(32)])
+@pytest.mark.parametrize("objective", ["edp", "ed2p"])
+def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(
+    objective: str, shared: Fraction | None
+) -> None:
+    """Where levels hold everything, a bound that counted any cycle twice, or once a port, would exceed it."""
+    problem = _plain_machine(objective, shared)
     search = LayerSearch(problem, Limits())
     bounds = PatternBounds(search)
     pattern = bounds.take()
@@ -164,6 +176,68 @@ def test_the_bound_of_a_plain_machine_is_close_to_the_optimum(
     assert optimum is not None
     keys = [pattern.key, *inner_keys(search, bounds, pattern)]
     assert 0.99 * float(optimum) <= max(keys) <= optimum
+
+
+@settings(max_examples=effort(5))
+@given(st.data())
+def test_tiles_of_inner_levels_have_the_optimum(data: st.DataObject) -> None:
+    """Those that cost no more than it, whether all are listed or a few of them."""
+    problem = data.draw(plain(24)).problem()
+    assume(has_store_bounds(problem) and firsts(problem))
+    optimum, pattern = solve(problem, "branch").key, PatternBounds(LayerSearch(problem, Limits())).known()
+    assume(optimum is not None)
+    assert optimum is not None
+    key = float(optimum) * (1 + 1e-9)
+    for first in firsts(problem):
+        least = set()
+        for most in (5, 20_000):
+            with mock.patch.object(inner_bounds, "_MOST", most):
+                levels = InnerLevels(LayerSearch(problem, Limits()), first, pattern)
+            least.add(levels.least_key())
+            assert max(least) <= optimum * (1 + Fraction(1, 10**12))
+            if key < levels.others:
+                assert solve(levels.below(key), "branch").key == optimum
+        assert len(least) == 1
+
+
+@settings(max_examples=effort(4))
+@given(st.data())
+def test_a_search_of_the_tiles_of_inner_levels_has_the_optimum(data: st.DataObject) -> None:
+    """Searched as a large problem, whether all tiles that may be better are listed or a few of them."""
+    problem = data.draw(plain(24)).problem()
+    assume(has_store_bounds(problem) and firsts(problem))
+    expected = solve(problem, "branch").key
+    most = data.draw(st.sampled_from([3, 20_000]))
+    with mock.patch.multiple(large_problems, LARGE=0), mock.patch.object(inner_bounds, "_MOST", most):
+        answer = solve(problem, "branch")
+    assert answer.key == expected
+    assert expected is None or answer.bound == expected
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_tiles_of_inner_levels_prove_the_optimum(objective: str) -> None:
+    """They are named where they do; a search of them that ends early proves nothing of others."""
+    problem = _plain_machine(objective, None)
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    search = LayerSearch(problem, Limits())
+    pattern = PatternBounds(search).take()
+    assert pattern is not None
+    _search_tiles_of_inner_levels(search, _Stopped(), pattern, firsts(problem))
+    assert search.bound is not None
+    assert 0 < search.bound <= optimum
+    assert search.key is None
+    _search_tiles_of_inner_levels(search, Branch(), pattern, firsts(problem))
+    assert search.key == search.bound == optimum
+    trace = search.result("", "", exhausted=False).trace
+    assert OF_INNER_LEVELS in {point.source for point in trace}
+
+
+class _Stopped:
+    """A method that ends before it has searched anything."""
+
+    def solve(self, search: LayerSearch) -> Outcome:
+        return Outcome()
 
 
 @pytest.mark.slow
