@@ -50,6 +50,10 @@ class OrderClass:
         """The effect as a value that equal classes share."""
         return tuple((self.reused[name], self.slides[name]) for name in self.reused)
 
+    def effect_on(self, tensors: Collection[str]) -> tuple[tuple[frozenset[str], str | None], ...]:
+        """The effect on some tensors."""
+        return tuple((self.reused[name], self.slides[name]) for name in self.reused if name in tensors)
+
     def dominates(self, other: OrderClass, tensors: Collection[str] | None = None) -> bool:
         """Whether this order never moves more data (of some tensors) than the other, whatever the trips."""
         return all(
@@ -160,14 +164,17 @@ def _effects(
 
 
 @lru_cache(maxsize=256)
-def _undominated(owned: _Owned, names: tuple[str, ...], sliding: _Owned) -> tuple[OrderClass, ...]:
+def _undominated(
+    owned: _Owned, names: tuple[str, ...], sliding: _Owned, considered: frozenset[str]
+) -> tuple[OrderClass, ...]:
     """As `order_classes`."""
-    every = _effects(owned, names, sliding, frozenset(name for name, _ in owned))
-    effects = [order.effect for order in every]
+    by_effect: dict[object, OrderClass] = {}
+    for order in _effects(owned, names, sliding, considered):
+        by_effect.setdefault(order.effect_on(considered), order)
     kept = [
         order
-        for order, effect in zip(every, effects, strict=True)
-        if not any(other.dominates(order) for other, its in zip(every, effects, strict=True) if its != effect)
+        for effect, order in by_effect.items()
+        if not any(other.dominates(order, considered) for its, other in by_effect.items() if its != effect)
     ]
     return tuple(sorted(kept, key=lambda order: (order.label, order.permutation)))
 
@@ -243,7 +250,16 @@ def in_sequence(
 
 
 def order_classes(
-    operator: Operator, dims: Iterable[str], sliding: MappingABC[str, frozenset[str]]
+    operator: Operator,
+    dims: Iterable[str],
+    sliding: MappingABC[str, frozenset[str]],
+    tensors: Collection[str] | None = None,
 ) -> tuple[OrderClass, ...]:
-    """The effects that no other effect dominates, in a reproducible sequence."""
-    return _undominated(*_structure(operator, dims, sliding))
+    """The effects on some tensors that no other effect dominates, in a reproducible sequence.
+
+    Parameters
+    ----------
+    operator, dims, sliding, tensors : as for :func:`all_order_classes`
+    """
+    considered = frozenset(t.name for t in operator.tensors if tensors is None or t.name in tensors)
+    return _undominated(*_structure(operator, dims, sliding), considered)

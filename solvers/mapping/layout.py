@@ -20,6 +20,7 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.exchange import exchangeable_axes, exchangeable_groups, sides
+from tilewright.formulation.mapping.idle_orders import idle_order_limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import wanted_rows
 from tilewright.foundation.arrays import Indices, among
@@ -226,7 +227,7 @@ class LegalTables:
     Attributes
     ----------
     tables : of the rows that may be legal
-    limits : of the problem, and what they imply for whole arrays
+    limits : of the problem, what they imply for whole arrays, and of orders that keep nothing in place
     shares : whether other problems read them
     """
 
@@ -235,7 +236,7 @@ class LegalTables:
     ) -> None:
         nest = problem.space.nest
         self.fanout_limits = implied_array_limits(nest)
-        self.limits = (*problem.limits, *self.fanout_limits)
+        self.limits = (*problem.limits, *self.fanout_limits, *idle_order_limits(problem))
         self.shares, self._shared = shared is not None, shared or SharedTables()
         groups = self._shared.legal(problem, checked_limits)
         self.tables = self._shared.tables(groups, self._roots(problem), checked_limits)

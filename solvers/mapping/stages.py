@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace
+from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
 
@@ -29,6 +30,7 @@ class Stage:
     selectors : choices that it fixes
     coarse : it fixes only between which powers of this number those tile sizes lie, of spatial loops between
         which powers of two the instances that a dimension takes on all axes together; 0 where it fixes them
+    loops : blocks of which it decides whether they have a loop, dimension by dimension
     """
 
     name: str
@@ -57,6 +59,9 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     of the outer levels leave open.
     Around a tile inside an array, how much of the array each dimension takes is decided roughly as soon as
     the tile is known roughly.
+    Where scratchpads of single tensors follow each other behind an array, and their tiles come first, it is
+    decided before which loops iterate at all: one that does not leaves tiles in place, and one of two
+    iterations fetches them twice, which rough sizes do not tell apart.
 
     Parameters
     ----------
@@ -116,7 +121,16 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
             *first,
             *chain.from_iterable(stage + other for stage, other in zip(rough, exact, strict=True)),
         ]
+    if inner_first and has_scratchpads(nest.engine):
+        stages = [Stage("loops", None, (), (), loops=tuple(nest.temporal[:-1])), *stages]
     return [Stage(STORAGE, None, (), stores), *stages] if stores else stages
+
+
+def has_scratchpads(engine: Engine) -> bool:
+    """Whether several levels stand behind the last array, each for one tensor alone."""
+    arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
+    behind = engine.levels[arrays[-1] + 1 :] if arrays else ()
+    return len(behind) > 1 and all(len(level.keeps) == 1 for level in behind)
 
 
 def spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:

@@ -37,11 +37,13 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     storing,
 )
+from tilewright.solvers.mapping.stages import has_scratchpads
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
+_FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of single tensors
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
@@ -55,7 +57,9 @@ def has_patterns(problem: LayerProblem) -> bool:
     have no loops.
     """
     patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
-    if not (FEW < patterns <= MOST and problem.objective.key_powers[0]):
+    separates = has_scratchpads(problem.engine) and problem.space.rows <= _SHARED
+    few = _FEW_OF_SCRATCHPADS if separates else FEW
+    if not (few < patterns <= MOST and problem.objective.key_powers[0]):
         return False
     return machines_stand_alone(problem) and has_storage_parts(problem)
 

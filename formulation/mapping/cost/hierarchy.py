@@ -67,7 +67,10 @@ class Hierarchy:
             for tensor in operator.tensors
         }
         dims = [dim for dim, bound in operator.bounds.items() if bound > 1]
-        return (all_order_classes if every else order_classes)(operator, dims, sliding)
+        if every:
+            return all_order_classes(operator, dims, sliding)
+        stored = {tensor.name for tensor in operator.tensors if any(tensor.role in s.keeps for s in inner)}
+        return order_classes(operator, dims, sliding, stored)
 
     def statement(self, nest: Nest) -> Statement:
         """Energy, cycles and constraints; energies are exact decimals, scaled to integers."""
