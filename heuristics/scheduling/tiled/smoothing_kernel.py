@@ -171,9 +171,12 @@ def level(
     draws = np.array([2 * seed + 1], dtype=np.uint64)
     links, count = len(net.rates), len(casts.block)
     pace, none = np.ones(links), np.zeros(steps)
+    longest = np.zeros(steps, dtype=np.int64)
+    for step in range(steps):
+        longest[step] = work[step].max()
     for link in range(links):
         pace[link] = 1.0 / net.rates[link]
-    loads = Loads(back[0], back[1], back[2], pace, none, np.zeros(steps), np.zeros(steps))
+    loads = Loads(back[0], back[1], back[2], pace, longest, none, np.zeros(steps), np.zeros(steps))
     scratch = Scratch(
         np.zeros(1, dtype=np.int64),
         np.full(links, -1, dtype=np.int64),
@@ -220,7 +223,7 @@ def level(
                 return total
             if not hints.stirred[step]:
                 continue
-            plain = work[step].max()  # no move makes the step shorter than its longest task
+            plain = loads.plain[step]  # no move makes the step shorter than its longest task
             for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
                     break

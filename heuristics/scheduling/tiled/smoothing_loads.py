@@ -18,6 +18,10 @@ NEVER = 1 << 30
 SMOOTH = 0.02
 """Weight of the load of all links against that of the busiest, so that moves on plateaus have a direction."""
 
+BEYOND = 0.7
+"""Weight in that of what links need beyond the step's longest task: of many that are equally busy, each that
+is relieved brings a shorter step nearer, while links that nobody waits for may be loaded."""
+
 
 class Casts(NamedTuple):
     """Multicasts: the transfers of a plan that share block, source and steps.
@@ -72,14 +76,16 @@ class Loads(NamedTuple):
     dram : bytes per step
     full : bytes in every buffer, shape (engines, steps)
     pace : cycles that a byte takes on every link
+    plain : per step the cycles of the longest task without any wait
     wait, task, smooth : per step the cycles of the busiest link, of the longest task with its wait, and a
-        norm of all links
+        norm of all links with what they need beyond the longest task
     """
 
     link: Floats
     dram: Floats
     full: Int64s
     pace: Floats
+    plain: Int64s
     wait: Floats
     task: Floats
     smooth: Floats
@@ -158,13 +164,19 @@ def busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
     busiest = -1
     # a norm of high power: near the maximum, yet every relieved link counts; in four sums, as one is slower
     total, second, third, fourth = longest**6, 0.0, 0.0, 0.0
+    plain = float(loads.plain[step])
+    beyond = max(0.0, longest - plain)
     links = len(loads.pace)
     for link in range(0, links - 3, 4):
         a = loads.link[step, link] * loads.pace[link]
         b = loads.link[step, link + 1] * loads.pace[link + 1]
         c = loads.link[step, link + 2] * loads.pace[link + 2]
         d = loads.link[step, link + 3] * loads.pace[link + 3]
-        if max(max(a, b), max(c, d)) > longest:
+        most = max(max(a, b), max(c, d))
+        if most > plain:
+            beyond += max(0.0, a - plain) + max(0.0, b - plain)
+            beyond += max(0.0, c - plain) + max(0.0, d - plain)
+        if most > longest:
             if a > longest:
                 longest, busiest = a, link
             if b > longest:
@@ -182,10 +194,11 @@ def busiest(net: Network, step: int, loads: Loads) -> Any:  # pragma: no cover
         need = loads.link[step, link] * loads.pace[link]
         if need > longest:
             longest, busiest = need, link
+        beyond += max(0.0, need - plain)
         total += need**6
     total += second + third + fourth
     loads.wait[step] = longest
-    loads.smooth[step] = total ** (1.0 / 6.0)
+    loads.smooth[step] = total ** (1.0 / 6.0) + BEYOND * beyond
     return busiest
 
 

@@ -49,8 +49,8 @@ WINDOW = 2
 TOGETHER = (1, 1, 1, 1, 2, 3)
 """Layers in a row that get other sizes, drawn from these: a change of several is rarely better in all."""
 
-PROOF = 4.0
-"""Seconds for the proof of such a window at most."""
+PROOF, PART = 4.0, 0.05
+"""Seconds for the proof of such a window at most, and the part of the time left."""
 
 
 @dataclass
@@ -201,7 +201,7 @@ class Neighbourhoods:
         last = self._numbers.choices(range(plan.steps), lost.tolist())[0]
         rounds = range(max(0, last - self._window + 1), last + 1)
         flows = flows_of(answer.dag, plan.first, from_dram=False)  # ports are chosen by transfer routing
-        limits = replace(search.limits.share(longest=self._proof), threads=1, seed=self._count)
+        limits = replace(search.limits.share(PART, self._proof), threads=1, seed=self._count)
         placed, _ = TaskRounds(problem.machine, flows, plan.first).replaced(
             rounds, plan.engine, limits, exchange=True
         )

@@ -17,7 +17,8 @@ from tilewright.heuristics.scheduling.tiled.layouts.method import price_of
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
 from tilewright.solvers.scheduling.tiled import auto
-from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods
+from tilewright.solvers.scheduling.tiled.lns import PART, Neighbourhoods
+from tilewright.solvers.scheduling.tiled.placing.windows import TaskRounds
 from tilewright.solvers.scheduling.tiled.running import plan_run
 
 
@@ -119,3 +120,24 @@ def test_copies_count_where_only_cycles_do() -> None:
     assert search.evaluation is not None
     mean = search.evaluation.energy.total / search.evaluation.cycles
     assert 1 < price_of(search) / mean < 50
+
+
+def test_proofs_of_places_leave_most_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window's proof has a small part of the time left, no more than its own limit where that is much."""
+    granted: list[float] = []
+
+    def replaced(self: TaskRounds, rounds: object, engine: object, limits: Limits, **_: object) -> object:
+        assert limits.remaining is not None
+        granted.append(limits.remaining)
+        return engine, None
+
+    monkeypatch.setattr(TaskRounds, "replaced", replaced)
+    for seconds in (20.0, 4000.0):
+        search = search_on("edp", Limits(seconds))
+        LayerSequential().offer(search)
+        assert search.key is not None
+        assert search.answer is not None
+        near = Neighbourhoods(Stages(search, "test"), (search.key, search.answer))
+        assert near._other_places() is None
+    assert 0.0 < granted[0] <= 20.0 * PART
+    assert 3.5 < granted[1] <= 4.0

@@ -10,6 +10,7 @@ import pytest
 from tiled_plans import random_plan, random_problem
 from tiled_referee import simulate
 
+from tilewright.formulation.scheduling.tiled.evaluator import network_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
@@ -17,6 +18,7 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.smoothing import Effort, smoothed, smoothed_and_cycles
+from tilewright.heuristics.scheduling.tiled.smoothing_loads import Loads, busiest, cost
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -109,3 +111,30 @@ def test_the_referee_agrees_on_levelled_plans(link: int) -> None:
     plan = smoothed(dag, machine, plan, rounds=12, tries=16, most=32)
     ratio = problem.evaluate(dag, plan).cycles / simulate(dag, machine, plan, 256)
     assert ratio == pytest.approx(1.0, abs=0.2 if link == 8 else 0.1)
+
+
+def test_of_equally_busy_links_each_is_relieved() -> None:
+    """Where a step waits for sixteen links equally, relieving one is worth loading a link that no step waits
+    for, though neither step gets shorter.
+    """
+    net = network_of(load_tiled_machine("atomic-8x8[link=16]"))
+    links, plain = len(net.rates), 100
+
+    def costs(crowded: list[float], free: list[float]) -> float:
+        """Of two steps whose first links need so many cycles, and whose tasks take a hundred."""
+        link = np.zeros((2, links))
+        for step, needs in enumerate((crowded, free)):
+            link[step, : len(needs)] = np.array(needs) * net.rates[: len(needs)]
+        none, task = np.zeros(2), np.full(2, float(plain))
+        pace, full = 1.0 / net.rates, np.zeros((net.engines, 2), dtype=np.int64)
+        loads = Loads(link, none, full, pace, np.full(2, plain), np.zeros(2), task, np.zeros(2))
+        total = 0.0
+        for step in range(2):
+            busiest(net, step, loads)
+            total += cost(loads, step)
+        return total
+
+    before = costs([300.0] * 16, [50.0] * 16)
+    after = costs([300.0] * 15 + [260.0], [50.0] * 15 + [90.0])
+    assert after < before
+    assert costs([300.0] * 15 + [260.0], [50.0] * 15 + [240.0]) > before
