@@ -11,8 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tilewright.formulation.expression import Variable
-from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.outer_levels import first_stores, outer_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -22,7 +20,7 @@ from tilewright.solvers.mapping.goals import Below, Goal, LeastEnergy, Minimum
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.shared_tables import SharedTables
-from tilewright.solvers.mapping.stages import COARSE, Stage, rough_spreads, spreads
+from tilewright.solvers.mapping.stages import outer_stages
 
 _EFFORT = 8_000_000  # nodes bounded at most in one search
 _LOOK = 1_000_000  # nodes bounded before a search shows whether it gets above what is known
@@ -106,7 +104,7 @@ class OuterLevels:
         ----------
         known : a lower bound, scaled; the search ends soon where it does not get above
         """
-        stages = _stages(self._nest, self._edges)
+        stages = outer_stages(self._nest, self._edges)
         limits, tally = self._search.limits, self._search.tally
         legal = self._legal.wanted(goal)
         layout = laid_out(self._part, limits, goal=goal, tally=tally, legal=legal, stages=stages)
@@ -120,25 +118,3 @@ class OuterLevels:
             return left
         tree.limit(_EFFORT)
         return tree.go_on()
-
-
-def _stages(nest: Nest, stores: list[int]) -> list[Stage]:
-    """Which loops iterate, in what order; the arrays; the tiles of the stores, roughly before exactly.
-
-    Tiles of other stores are left open.
-
-    Parameters
-    ----------
-    stores : boundaries of the first stores of all tensors, outermost first
-    """
-    outside = nest.temporal[:-1]
-    selectors = (nest.blocks[block].selector for block in outside)
-    orders = tuple(selector for selector in selectors if isinstance(selector, Variable))
-    exact = [Stage("tile", None, (boundary,), ()) for boundary in stores]
-    return [
-        Stage("loops", None, (), orders, loops=tuple(outside)),
-        *rough_spreads(nest, nest.spatial),
-        *spreads(nest, nest.spatial),
-        *(Stage("rough tile", None, (boundary,), (), coarse=COARSE) for boundary in stores),
-        *exact,
-    ]
