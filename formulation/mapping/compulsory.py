@@ -166,7 +166,7 @@ def most_sharers(
 def splits(
     operator: Operator, tensor: Tensor, levels: Sequence[MemoryLevel], dims: Collection[str]
 ) -> list[dict[str, int]]:
-    """How arrays may be divided among dimensions for which PEs share an access; none that another one exceeds.
+    """How arrays may be divided among dimensions for which PEs share an access.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def splits(
     levels : whose arrays are divided
     dims : that may need the same element
 
-    Returns instances by dimension.
+    Returns instances by dimension; of divisions that another one exceeds, there are none.
     """
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
     divided = {(1,) * len(dims)}
@@ -183,7 +183,9 @@ def splits(
             continue
         for axis in fan.axes:
             most = [
-                min(axis.size, operator.bounds[dim]) if axis.carries is None or like[dim] in axis.carries else 1
+                min(axis.size, operator.bounds[dim])
+                if axis.carries is None or like[dim] in axis.carries
+                else 1
                 for dim in dims
             ]
             own = _largest(list(_within(axis.size, most)))

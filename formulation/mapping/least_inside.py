@@ -9,7 +9,6 @@ of the tile.  Each is told for one tensor and one store, so it may stand for wha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -162,7 +161,9 @@ class LeastInside:
         updates = whole(level.write_energy_of(tensor.role), self._scale) * count
         if any(axis.is_compound for axis in tensor.axes):
             return updates
-        beyond = [store.fanout.instances for store in levels[self._last : innermost] if store.fanout is not None]
+        beyond = [
+            store.fanout.instances for store in levels[self._last : innermost] if store.fanout is not None
+        ]
         partners = nest.trips(nest.spatial, [dim for dim in operator.bounds if dim not in tensor.dims])
         starts = product([tensor.footprint(operator.bounds), *beyond, *partners])
         again = maximum([0, count - starts])

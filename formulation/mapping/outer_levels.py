@@ -111,7 +111,9 @@ def outside(nest: Nest, last: int) -> Nest:
         name: replace(
             own,
             positions={level: edge for level, edge in own.positions.items() if level <= last},
-            alternatives=tuple(tuple(level for level in stores if level <= last) for stores in own.alternatives),
+            alternatives=tuple(
+                tuple(level for level in stores if level <= last) for stores in own.alternatives
+            ),
         )
         for name, own in nest.residency.items()
     }
@@ -135,7 +137,9 @@ def knowing_inside(problem: LayerProblem, last: int) -> LayerProblem:
     assert isinstance(model, Hierarchy)
     levels = [nest.blocks[index].level for index in nest.temporal]
     known = [
-        LeastInside(problem, outside(nest, level), scale).energy for level in levels if last <= level < levels[-1]
+        LeastInside(problem, outside(nest, level), scale).energy
+        for level in levels
+        if last <= level < levels[-1]
     ]
     terms: list[Expr] = [as_expr(whole(problem.engine.mac_energy, scale) * problem.operator.iterations)]
     for (boundary, name), moved in model.energy_of_moving(nest).items():

@@ -43,7 +43,7 @@ _DEEP_SHARE, _DEEPEST = 0.5, 4.0  # of the time that is left, and seconds, for m
 _FEW = 1000  # rows of perfect factors, with which halved tiles have as much time
 
 _OUTER_SHARE, _OUTER_LONGEST = 0.35, 3.0  # of the time that is left, and seconds, for what outer levels cost
-_OVER = (0.005, 0.02, 0.08)  # by how much the least of outer levels is passed, step by step
+_OVER = 0.005  # by how much the least of outer levels is passed
 
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
 OF_OUTER_LEVELS = "tiles of outer levels"
@@ -172,28 +172,27 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds, pat
 def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> None:
     """Bound all mappings by what the outermost levels cost together; search the tiles that are best there.
 
-    Those that cost hardly more than the least come first: they are few, and the best mappings are among them.
-    If nothing else can be better than what they have, it is optimal.  Where other bounds are as high, what is
-    inside decides, and no tiles are searched.
+    Those that cost hardly more than the least are few, so they need no tables of all others, and the best
+    mappings are among them.  If nothing else can be better than what they have, it is optimal.  Where other
+    bounds are as high, what is inside decides, and no tiles are searched.
     """
     with suppress(LimitReachedError):
         levels = OuterLevels(search.within(search.limits.part(_OUTER_SHARE, _OUTER_LONGEST)))
         before = search.bound
         least = levels.least_key()
         _raise(search, least, "outer levels")
-        for share in _OVER if 0 < least < math.inf and search.bound != before else ():
-            key = least * (1 + share)
-            part = None if search.done else levels.below(key)
-            if part is None:
-                break
-            inner = PatternSearch(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)), part)
-            is_exhausted = method.solve(inner).exhausted
-            if inner.bound is not None and inner.bound <= key:
-                search.raise_bound(inner.bound, OF_OUTER_LEVELS)
-            elif inner.bound is not None or is_exhausted:  # what has other tiles costs as much as the cutoff
-                _raise(search, key, OF_OUTER_LEVELS)
-            if not is_exhausted:
-                break
+        if not 0 < least < math.inf or search.bound == before or search.done:
+            return
+        key = least * (1 + _OVER)
+        part = levels.below(key)
+        if part is None:
+            return
+        inner = PatternSearch(search.within(search.limits.part(_DEEP_SHARE, _DEEPEST)), part)
+        is_exhausted = method.solve(inner).exhausted
+        if inner.bound is not None and inner.bound <= key:
+            search.raise_bound(inner.bound, OF_OUTER_LEVELS)
+        elif inner.bound is not None or is_exhausted:  # what has other tiles costs as much as the cutoff
+            _raise(search, key, OF_OUTER_LEVELS)
 
 
 def _raise(search: LayerSearch, key: float, source: str) -> None:

@@ -122,8 +122,8 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
 def outer_stages(nest: Nest, stores: Sequence[int]) -> list[Stage]:
     """Which loops iterate, in what order; the tiles of some stores and the arrays around them.
 
-    Which loops iterate at all decides how often tensors are fetched, and rough sizes do not tell a loop of one
-    iteration from a loop of two.  Tiles of other stores outside the last one are left open.
+    Which loops iterate at all decides how often tensors are fetched, and rough sizes do not tell a loop of
+    one iteration from a loop of two.  Tiles of other stores outside the last one are left open.
 
     Parameters
     ----------

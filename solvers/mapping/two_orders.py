@@ -33,7 +33,6 @@ _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
-MANY_PARTING = 10_000
 _SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
 
@@ -56,7 +55,7 @@ class TwoOrders:
         self._problem, self._orders = search.problem, orders_of_decisions(search.problem)
         _look_at_perfect_factors(search)
         firsts = first_stores(search.problem)
-        if firsts is not None and search.problem.space.rows > MANY_PARTING:
+        if firsts is not None:
             self._problem = knowing_inside(search.problem, max(firsts.values()))
             self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
         legal = LegalTables(self._problem, search.limits, tables_beside(search.problem))
