@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tilewright.formulation.mapping.outer_levels import first_stores, outer_problem
+from tilewright.formulation.mapping.outer_levels import edges_of, first_stores, outer_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import restricted, tiles_at
@@ -50,8 +50,7 @@ class OuterLevels:
         if firsts is not None:
             self._part = outer_problem(search.problem, max(firsts.values()))
             self._nest = self._part.space.nest
-            places = {self._nest.residency[name].positions[level] for name, level in firsts.items()}
-            self._edges = sorted(places)
+            self._edges = edges_of(self._part, firsts)
             # Every search reads them, each with other rows.
             self._legal = LegalTables(self._part, search.limits, SharedTables())
 

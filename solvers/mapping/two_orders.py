@@ -56,6 +56,7 @@ class TwoOrders:
         _look_at_perfect_factors(search)
         firsts = first_stores(search.problem)
         if firsts is not None:
+            # Tiles of first stores tell most of what all others cost.
             self._problem = knowing_inside(search.problem, max(firsts.values()))
             self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
         legal = LegalTables(self._problem, search.limits, tables_beside(search.problem))

@@ -167,6 +167,7 @@ def _compare_tiles(seed: int, problems: int) -> None:
             )
             energy = evaluate(problem.statement.energy, chosen)
             assert least <= energy
+            assert evaluate(knowing.statement.energy, chosen) == energy
             _compare_known(knowing, chosen)
             near += least > 0.95 * energy
     assert near > problems / 4  # so that a term that is a little too large is seen
