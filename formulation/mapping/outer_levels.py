@@ -4,7 +4,8 @@ Where tensors pass different buffers, how often each is fetched from the outermo
 of all of them together: what one buffer keeps in place, another one's loops move.  The levels up to the last
 one that any tensor reaches first are a machine of their own.  What moves into their stores, and the first
 fills and last drains of these, depend on the loops up to there alone, so mappings count the same on it;
-whatever is further inside costs at least what is compulsory (``docs/proofs.md``, outer levels).
+whatever is further inside costs at least what :mod:`tilewright.formulation.mapping.least_inside` tells.  That
+holds for the tile of any level, so it bounds nodes of the whole, too (``docs/proofs.md``, outer levels).
 """
 
 from __future__ import annotations

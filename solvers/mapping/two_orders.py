@@ -55,8 +55,7 @@ class TwoOrders:
         self._problem, self._orders = search.problem, orders_of_decisions(search.problem)
         _look_at_perfect_factors(search)
         firsts = first_stores(search.problem)
-        if firsts is not None:
-            # Tiles of first stores tell most of what all others cost.
+        if firsts is not None and _decide_most(search.problem, max(firsts.values())):
             self._problem = knowing_inside(search.problem, max(firsts.values()))
             self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
         legal = LegalTables(self._problem, search.limits, tables_beside(search.problem))
@@ -151,6 +150,19 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
+
+
+def _decide_most(problem: LayerProblem, last: int) -> bool:
+    """Whether the tiles of first stores decide most of what a mapping costs, which no order of levels sees.
+
+    Parameters
+    ----------
+    last : the last level that some tensor reaches first
+    """
+    energy, cycles = problem.objective.key_powers
+    # Where cycles count and one level is left, spatial splits decide as much.
+    has_several_inside = len(problem.engine.levels) - 1 - last > 1
+    return bool(energy) and (has_several_inside or not cycles)
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:
