@@ -19,6 +19,7 @@ from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.outer_levels import edges_of, first_stores, knowing_inside
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.goals import Minimum
