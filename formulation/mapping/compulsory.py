@@ -9,9 +9,10 @@ statement, so it holds for what a limit left unstated.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from operator import ge
 
 from tilewright.formulation.expression import Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
@@ -160,3 +161,56 @@ def most_sharers(
                 axis.size for axis in fan.axes if axis.carries is None or axis.carries & sharing
             )
     return together
+
+
+def splits(
+    operator: Operator, tensor: Tensor, levels: Sequence[MemoryLevel], dims: Collection[str]
+) -> list[dict[str, int]]:
+    """How arrays may be divided among dimensions for which PEs share an access.
+
+    Parameters
+    ----------
+    tensor : whose accesses are shared
+    levels : whose arrays are divided
+    dims : that may need the same element
+
+    Returns instances by dimension; of divisions that another one exceeds, there are none.
+    """
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
+    divided = {(1,) * len(dims)}
+    for fan in (level.fanout for level in levels):
+        if fan is None or not (fan.reduction if tensor.is_output else fan.multicast):
+            continue
+        for axis in fan.axes:
+            most = [
+                min(axis.size, operator.bounds[dim])
+                if axis.carries is None or like[dim] in axis.carries
+                else 1
+                for dim in dims
+            ]
+            own = _largest(list(_within(axis.size, most)))
+            divided = {
+                tuple(a * b for a, b in zip(before, now, strict=True)) for before in divided for now in own
+            }
+    bounds = [operator.bounds[dim] for dim in dims]
+    capped = {tuple(map(min, split, bounds)) for split in divided}
+    return [dict(zip(dims, split, strict=True)) for split in sorted(_largest(list(capped)))]
+
+
+def _within(size: int, most: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Numbers whose product is at most a size, none above its own most."""
+    if not most:
+        yield ()
+        return
+    for own in range(1, min(size, most[0]) + 1):
+        for rest in _within(size // own, most[1:]):
+            yield (own, *rest)
+
+
+def _largest(splits: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Those that no other one is at least as large as in all places."""
+    return [
+        split
+        for split in splits
+        if not any(other != split and all(map(ge, other, split)) for other in splits)
+    ]

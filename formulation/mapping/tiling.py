@@ -114,6 +114,20 @@ class Tiling:
         """
         return self._measure("pieces", dim, boundary, counted)
 
+    def cut_to(self, dim: str, boundary: int, size: int) -> Expr:
+        """How many pieces of at most some size a dimension is cut into, within those at a boundary."""
+        if self.perfect:
+            here = self.pieces(dim, boundary, range(boundary))
+            return product([here, ceil_div(self.boundaries[boundary][dim], size)])
+        sizes, kinds = self._chain(dim, boundary, lambda _block: "+")
+        flags = (True,) * len(sizes)
+        return function(
+            f"pieces{kinds}+",
+            lambda *s: pieces.number(pieces.cut(s, flags)),
+            (*sizes, size),
+            lambda shared, *s: piece_arrays.number(piece_arrays.cut(s, flags, shared)),
+        )
+
     def covered(self, dim: str, boundary: int, counted: Collection[int]) -> Expr:
         """Iterations in all those pieces together."""
         return self._measure("covered", dim, boundary, counted)

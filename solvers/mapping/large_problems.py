@@ -48,7 +48,7 @@ _FEW = 1000  # rows of perfect factors, with which halved tiles have as much tim
 
 _OUTER_SHARE, _OUTER_LONGEST = 0.35, 3.0  # of the time that is left, and seconds, for what outer levels cost
 _INNER_SHARE, _INNER_LONGEST = 0.7, 8.0  # the same, for what inner levels cost
-_OVER = (0.005, 0.02, 0.08)  # by how much the least of outer levels is passed, step by step
+_OVER = (0.005, 0.02, 0.08)  # by how much the least is passed, step by step; of outer levels, once
 
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
 OF_OUTER_LEVELS, OF_INNER_LEVELS = "tiles of outer levels", "tiles of inner levels"
@@ -208,9 +208,9 @@ def _beyond_goal(search: LayerSearch) -> float:
 def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> None:
     """Bound all mappings by what the outermost levels cost together; search the tiles that are best there.
 
-    Those that cost hardly more than the least come first: they are few, and the best mappings are among them.
-    If nothing else can be better than what they have, it is optimal.  Where other bounds are as high, what is
-    inside decides, and no tiles are searched.
+    Those that cost hardly more than the least are few, so they need no tables of all others, and the best
+    mappings are among them.  If nothing else can be better than what they have, it is optimal.  Where other
+    bounds are as high, what is inside decides, and no tiles are searched.
     """
     if first_stores(search.problem) is None:
         return
@@ -219,11 +219,12 @@ def _search_tiles_of_outer_levels(search: LayerSearch, method: LayerMethod) -> N
         before = search.bound
         least = levels.least_key()
         _raise(search, least, "outer levels")
-        for share in _OVER if 0 < least < math.inf and search.bound != before else ():
-            key = least * (1 + share)
-            part = None if search.done else levels.below(key)
-            if part is None or not _search_tiles(search, method, part, key, OF_OUTER_LEVELS):
-                break
+        if not 0 < least < math.inf or search.bound == before or search.done:
+            return
+        key = least * (1 + _OVER[0])
+        part = levels.below(key)
+        if part is not None:
+            _search_tiles(search, method, part, key, OF_OUTER_LEVELS)
 
 
 def _search_tiles(

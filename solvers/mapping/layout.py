@@ -23,6 +23,7 @@ from tilewright.formulation.mapping.exchange import exchangeable_axes, exchangea
 from tilewright.formulation.mapping.idle_orders import idle_order_limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.relaxation import wanted_rows
+from tilewright.formulation.mapping.space import MapSpace
 from tilewright.foundation.arrays import Indices, among
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.array_bounds import ArrayBounds, implied_array_limits
@@ -31,7 +32,7 @@ from tilewright.solvers.mapping.descent_state import Decisions, decisions_of
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.staged_tables import StagedTable, decisive, settled_cells
-from tilewright.solvers.mapping.stages import STORAGE, Stage, stages_of
+from tilewright.solvers.mapping.stages import STORAGE, Stage, inner_stages, outer_stages, stages_of
 from tilewright.solvers.mapping.table_bank import TableBank
 
 _MANY = 10_000  # rows from which on it is worth knowing which are wanted
@@ -198,10 +199,20 @@ class Deciding:
     ----------
     spread_first : whether spatial splits are decided before all tiles
     inner_first : whether a tile inside an array is decided before what is spread
+    stores : boundaries of stores whose tiles are decided before all others, with the loops around them, in
+        place of all that
     """
 
     spread_first: bool = False
     inner_first: bool = False
+    stores: tuple[int, ...] = ()
+
+    def stages(self, space: MapSpace) -> list[Stage]:
+        """The stages of a space."""
+        if self.stores:
+            nest = space.nest
+            return [*outer_stages(nest, self.stores), *inner_stages(nest, self.stores[-1])]
+        return stages_of(space, self.spread_first, self.inner_first)
 
 
 def orders_of_decisions(problem: LayerProblem) -> list[Deciding]:
@@ -319,7 +330,7 @@ def laid_out(
     powers, both = problem.objective.key_powers, goal is not None and goal.both
     if stages is None:
         deciding = deciding or orders_of_decisions(problem)[0]
-        stages = stages_of(space, deciding.spread_first, deciding.inner_first)
+        stages = deciding.stages(space)
     stages, staged = legal.staged(stages)
     return Layout(
         problem=problem,

@@ -8,15 +8,13 @@ have to be searched.
 
 from __future__ import annotations
 
-from tilewright.formulation.expression import Variable
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.outer_levels import first_stores, outer_problem
+from tilewright.formulation.mapping.outer_levels import edges_of, first_stores, outer_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.goals import Below, Minimum
 from tilewright.solvers.mapping.levels_together import LevelsTogether
 from tilewright.solvers.mapping.listed_tiles import ListedTiles
-from tilewright.solvers.mapping.stages import COARSE, Stage, rough_spreads, spreads
+from tilewright.solvers.mapping.stages import outer_stages
 
 _EFFORT = 8_000_000  # nodes bounded at most in one search
 _LOOK = 1_000_000  # nodes bounded before a search shows whether it gets above what is known
@@ -38,9 +36,8 @@ class OuterLevels(LevelsTogether):
         firsts = first_stores(search.problem)
         assert firsts is not None
         part = outer_problem(search.problem, max(firsts.values()))
-        nest = part.space.nest
-        edges = sorted({nest.residency[name].positions[level] for name, level in firsts.items()})
-        super().__init__(search, part, (edges, edges), _stages(nest, edges), _LOOK, _EFFORT)
+        edges = edges_of(part, firsts)
+        super().__init__(search, part, (edges, edges), outer_stages(part.space.nest, edges), _LOOK, _EFFORT)
 
     def below(self, key: float) -> LayerProblem | None:
         """The whole over the tiles of first stores with which mappings may have less than some key.
@@ -56,25 +53,3 @@ class OuterLevels(LevelsTogether):
         if self.searched(listed, dives=False) is not None or listed.are_too_many:
             return None
         return self.having(listed.tiles())
-
-
-def _stages(nest: Nest, stores: list[int]) -> list[Stage]:
-    """Which loops iterate, in what order; the arrays; the tiles of the stores, roughly before exactly.
-
-    Tiles of other stores are left open.
-
-    Parameters
-    ----------
-    stores : boundaries of the first stores of all tensors, outermost first
-    """
-    outside = nest.temporal[:-1]
-    selectors = (nest.blocks[block].selector for block in outside)
-    orders = tuple(selector for selector in selectors if isinstance(selector, Variable))
-    exact = [Stage("tile", None, (boundary,), ()) for boundary in stores]
-    return [
-        Stage("loops", None, (), orders, loops=tuple(outside)),
-        *rough_spreads(nest, nest.spatial),
-        *spreads(nest, nest.spatial),
-        *(Stage("rough tile", None, (boundary,), (), coarse=COARSE) for boundary in stores),
-        *exact,
-    ]

@@ -7,7 +7,7 @@ rows of a group by what the stages decide.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -131,6 +131,47 @@ def has_scratchpads(engine: Engine) -> bool:
     arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
     behind = engine.levels[arrays[-1] + 1 :] if arrays else ()
     return len(behind) > 1 and all(len(level.keeps) == 1 for level in behind)
+
+
+def outer_stages(nest: Nest, stores: Sequence[int]) -> list[Stage]:
+    """Which loops iterate, in what order; the tiles of some stores and the arrays around them.
+
+    Which loops iterate at all decides how often tensors are fetched, and rough sizes do not tell a loop of
+    one iteration from a loop of two.  Tiles of other stores outside the last one are left open.
+
+    Parameters
+    ----------
+    stores : boundaries of the stores, outermost first
+    """
+    last = stores[-1]
+    loops = tuple(block for block in nest.temporal if block < last)
+    rough = [Stage("rough tile", None, (boundary,), (), coarse=COARSE) for boundary in stores]
+    arrays = [block for block in nest.spatial if block < last]
+    return [
+        Stage("loops", None, (), _choosable(nest, loops), loops=loops),
+        *rough,
+        *rough_spreads(nest, arrays),
+        *spreads(nest, arrays),
+        *(replace(stage, coarse=0.0) for stage in rough),
+    ]
+
+
+def inner_stages(nest: Nest, last: int) -> list[Stage]:
+    """What :func:`outer_stages` leave open, from a boundary inwards."""
+    stages: list[Stage] = []
+    for outside, position in pairwise(block for block in nest.temporal if block >= last):
+        between = nest.spatial_between(outside, position)
+        rough, exact = _twice(Stage("tile", None, (position,), ()))
+        order = Stage("order", None, (), _choosable(nest, [outside]))
+        stages += [*rough_spreads(nest, between), *spreads(nest, between)]
+        stages += [rough, order, exact]
+    return [*stages, Stage("all other tiles", None, tuple(range(1, len(nest.boundaries))), ())]
+
+
+def _choosable(nest: Nest, blocks: Iterable[int]) -> tuple[Variable, ...]:
+    """The choices of the orders of some blocks."""
+    selectors = (nest.blocks[block].selector for block in blocks)
+    return tuple(selector for selector in selectors if isinstance(selector, Variable))
 
 
 def spreads(nest: Nest, blocks: Iterable[int]) -> list[Stage]:

@@ -18,11 +18,13 @@ from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
+from tilewright.formulation.mapping.outer_levels import edges_of, first_stores, knowing_inside
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
-from tilewright.solvers.mapping.layout import LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
@@ -51,9 +53,13 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
-        self._orders = orders_of_decisions(search.problem)
+        self._problem, self._orders = search.problem, orders_of_decisions(search.problem)
         _look_at_perfect_factors(search)
-        legal = LegalTables(search.problem, search.limits, tables_beside(search.problem))
+        firsts = first_stores(search.problem)
+        if firsts is not None and _decide_most(search.problem, max(firsts.values())):
+            self._problem = knowing_inside(search.problem, max(firsts.values()))
+            self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
+        legal = LegalTables(self._problem, search.limits, tables_beside(search.problem))
         # Both trees read the same values, which are dropped once the last one has its own.
         self._legal: LegalTables | None = legal
         self._trees: list[Tree] = []
@@ -71,7 +77,7 @@ class TwoOrders:
             self._legal = legal if self._orders else None
             try:
                 layout = laid_out(
-                    self._search.problem,
+                    self._problem,
                     self._search.limits,
                     goal=self._goal,
                     deciding=deciding,
@@ -145,6 +151,19 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
+
+
+def _decide_most(problem: LayerProblem, last: int) -> bool:
+    """Whether the tiles of first stores decide most of what a mapping costs, which no order of levels sees.
+
+    Parameters
+    ----------
+    last : the last level that some tensor reaches first
+    """
+    energy, cycles = problem.objective.key_powers
+    # Where cycles count and one level is left, spatial splits decide as much.
+    has_several_inside = len(problem.engine.levels) - 1 - last > 1
+    return bool(energy) and (has_several_inside or not cycles)
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:

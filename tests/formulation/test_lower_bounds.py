@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product as cartesian
+from math import prod
 
 import pytest
 from effort import effort
@@ -13,7 +15,7 @@ from instances import hierarchies, operators
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.arrangements import Segment, useful_dims
-from tilewright.formulation.mapping.compulsory import least_accesses, least_cycles
+from tilewright.formulation.mapping.compulsory import least_accesses, least_cycles, splits
 from tilewright.formulation.mapping.cost.base import ByStore
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
@@ -100,3 +102,38 @@ def test_loops_that_slide_a_window_in_any_level_are_kept(slider: int) -> None:
     assert "P" in dims
     still = replace(engine, levels=tuple(replace(level, sliding_window=False) for level in levels))
     assert "P" not in useful_dims(operator, still, Segment(range(1, 3), False), (1, "O"), ())
+
+
+@settings(max_examples=effort(25))
+@given(st.data())
+def test_every_use_of_arrays_is_within_one_of_their_divisions(data: st.DataObject) -> None:
+    """All ways of giving each axis to dimensions, written out; no division is within another one."""
+    operator, engine = data.draw(operators(most=24)), data.draw(hierarchies(arrays=True))
+    tensor = data.draw(st.sampled_from(operator.tensors))
+    dims = data.draw(st.lists(st.sampled_from(sorted(operator.bounds)), unique=True, max_size=3))
+    options = splits(operator, tensor, engine.levels, dims)
+    like = {dimension.name: dimension.like for dimension in operator.dimensions}
+    uses = {(1,) * len(dims)}
+    for fan in (level.fanout for level in engine.levels if level.fanout is not None):
+        for axis in fan.axes if (fan.reduction if tensor.is_output else fan.multicast) else ():
+            own = [
+                use
+                for use in cartesian(range(1, axis.size + 1), repeat=len(dims))
+                if prod(use) <= axis.size
+                and all(
+                    n == 1 or axis.carries is None or like[dim] in axis.carries
+                    for n, dim in zip(use, dims, strict=True)
+                )
+            ]
+            uses = {tuple(a * b for a, b in zip(use, more, strict=True)) for use in uses for more in own}
+    bounded = {tuple(min(n, operator.bounds[dim]) for n, dim in zip(use, dims, strict=True)) for use in uses}
+    assert all(any(_is_within(use, tuple(option.values())) for option in options) for use in bounded)
+    assert all(tuple(option.values()) in bounded for option in options)
+    assert not any(
+        first is not second and _is_within(tuple(first.values()), tuple(second.values()))
+        for first, second in cartesian(options, repeat=2)
+    )
+
+
+def _is_within(use: tuple[int, ...], division: tuple[int, ...]) -> bool:
+    return all(own <= other for own, other in zip(use, division, strict=True))

@@ -140,7 +140,7 @@ def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_tree_with_few_parts_left_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """No second tree is laid out where the first one has few parts left after its turn; both are proofs."""
-    problem = layer_problem(gemm(m=48, n=36, k=40), load_engine("nvdla-256"), parse_objective("edp"))
+    problem = layer_problem(gemm(m=48, n=36, k=40), load_engine("eyeriss-168"), parse_objective("edp"))
     monkeypatch.setattr(two_orders, "_TURN", -1)  # it ends at once
     for later in ("_LONGER", "_GROWTH"):
         monkeypatch.setattr(two_orders, later, -10_000_000)

@@ -129,9 +129,16 @@ class Hierarchy:
         What moves into a store, and partial sums out of it, depends on the tiles there and on the loops
         around them; so do the energy of the store outside that it takes, and of the networks between.
         """
+        parts = {len(nest.blocks): self._computing(nest, self.scale_of(nest.engine))}
+        for (boundary, _), moved in self.energy_of_moving(nest).items():
+            parts[boundary] = total([parts.get(boundary, 0), moved])
+        return dict(sorted(parts.items()))
+
+    def energy_of_moving(self, nest: Nest) -> dict[tuple[int, str], Expr]:
+        """The same without computing, for each tensor by itself: by boundary and tensor."""
         engine = nest.engine
         scale = self.scale_of(engine)
-        parts: dict[int, list[Expr]] = {len(nest.blocks): [self._computing(nest, scale)]}
+        parts: dict[tuple[int, str], list[Expr]] = {}
         for index, level in enumerate(engine.levels):
             fan = engine.levels[index - 1].fanout if index else None
             for tensor in nest.operator.tensors:
@@ -141,7 +148,7 @@ class Hierarchy:
                 # Grouped by the next store inside: the tiles there decide what this level is read for.
                 for store, chosen in next_stores(nest, tensor, index).items():
                     inner = len(nest.blocks) if store is None else residency.positions[store]
-                    into = parts.setdefault(inner, [])
+                    into = parts.setdefault((inner, tensor.name), [])
                     if level.fanout is not None and level.fanout.energy:
                         moved = transported(nest, tensor, index, chosen)
                         into.append(whole(level.fanout.energy, scale) * moved)
@@ -151,10 +158,10 @@ class Hierarchy:
                     into += [read * counts.reads, write * counts.updates]
                     # Fills and drains depend on this level's own tiles, so they stand at its own boundary.
                     own = [write * counts.fills, read * counts.drains]
-                    parts.setdefault(residency.positions[index], []).extend(own)
+                    parts.setdefault((residency.positions[index], tensor.name), []).extend(own)
                     if fan is not None and fan.sharing and fan.hop_energy:
                         into.append(whole(fan.hop_energy, scale) * hops_of(nest, tensor, index, chosen))
-        return {boundary: total(terms) for boundary, terms in sorted(parts.items())}
+        return {place: total(terms) for place, terms in parts.items()}
 
     @staticmethod
     def scale_of(engine: Engine) -> int:
