@@ -11,11 +11,13 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.part_costs import least_energy
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 
-_EFFORT = 4_000_000  # nodes bounded for the cost of some levels
+EFFORT = 4_000_000  # nodes bounded for the cost of some levels
 _SAFE = 1 - 1e-9  # far above the rounding of sums
 
 
-def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> Iterator[float]:
+def inner_keys(
+    search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern, effort: int = EFFORT
+) -> Iterator[float]:
     """Lower bounds of the objective key, in pJ and cycles, from two levels together, then three and so on.
 
     It ends with levels that are too many to be searched.  Raises ``LimitReachedError`` where a limit strikes.
@@ -24,6 +26,7 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
     ----------
     bounds : of the one pattern that there is
     pattern : what they know of it
+    effort : nodes bounded at most for the cost of some levels
     """
     costs, inside = pattern.costs, len(search.problem.engine.levels)
     together = [0.0] * len(costs)  # what the levels looked at cost, for every weight of a cycle
@@ -36,7 +39,7 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
             rest = together[place] - known[first]
             weight = bounds.weights[place]
             part = inner_problem(search.problem, first, weight, known, rest, bounds.alike)
-            answer = least_energy(search, part, _EFFORT)
+            answer = least_energy(search, part, effort)
             bounds.innermost.append(answer)
             are_exact &= answer.is_exact
             together[place] = max(together[place], answer.least * _SAFE)
