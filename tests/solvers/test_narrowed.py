@@ -15,11 +15,13 @@ from instances import Instance, instances
 
 from tilewright.formulation.limits import Limits, TablesTooLargeError
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.candidates import Arena
 from tilewright.solvers.mapping import arrangement_trees, large_problems, narrowed, table_bank, two_orders
+from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 
@@ -155,6 +157,21 @@ def test_bounds_rise_with_time_where_tables_are_too_large(monkeypatch: pytest.Mo
     solve(problem, "branch", Limits(20))
     assert efforts
     assert efforts[-1] > large_problems.EFFORT
+
+
+def test_tables_of_very_many_rows_are_kept_for_no_other_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimum is the same; later problems find the tables of fewer rows alone."""
+    keys = []
+    for most in (10**6, 0):
+        monkeypatch.setattr(two_orders, "_MOST_SHARED", most)
+        layer, engine = parse_layer("gemm:M=37,N=47,K=53")[1], load_engine("eyeriss-256")
+        problem = layer_problem(layer, engine, parse_objective("edp"), alike=Alike(spaces=None))
+        shared = tables_beside(problem)
+        assert shared is not None
+        keys.append(solve(problem, "branch").key)
+        monkeypatch.setattr(two_orders, "_look_at_perfect_factors", lambda search: None)
+        assert (shared.bytes > 0) is (most > 0)
+    assert keys[0] == keys[1]
 
 
 def test_sparse_tiles_are_tiles_of_the_space() -> None:
