@@ -117,6 +117,18 @@ class Search(Generic[P, Answer, Evaluation]):
         view.limits = limits
         return view
 
+    def over(self, problem: P) -> Self:
+        """Another view of the same search, for a method that looks at a part of the space.
+
+        Parameters
+        ----------
+        problem : the same over a part; what else there is must be no better than the best answer known, so
+            that bounds of the part hold for all
+        """
+        view = copy.copy(self)
+        view.problem = problem
+        return view
+
     def telling(self, on_legal: Callable[[Fraction, Answer], None]) -> Self:
         """Another view of the same search, which tells of every legal answer that it is offered, as this view
         goes on to do.

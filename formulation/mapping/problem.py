@@ -227,6 +227,10 @@ class LayerProblem:
         """The same problem over tiles that are cut in two again and again: a small part of imperfect ones."""
         return self._restated(self.constraints, tiles=HALVED)
 
+    def with_least_tiles(self) -> LayerProblem:
+        """The same problem over the least tile of every trip count: a small part of all integers."""
+        return self._restated(self.constraints, tiles=ROUNDED_UP)
+
     def having(self, sizes: Sizes) -> LayerProblem:
         """The same problem over rows in which some tiles have some sizes only, where groups can tell.
 

@@ -18,7 +18,7 @@ from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
 from tilewright.formulation.mapping.arrangements import Reduction
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -74,6 +74,8 @@ class ArrangementTrees:
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
 
+        Raises `TablesTooLargeError` where memory does not suffice for a tree.
+
         Parameters
         ----------
         on_bound : called with lower bounds of the objective key of all that is still open
@@ -87,6 +89,9 @@ class ArrangementTrees:
                 self._search_bounded(on_bound)
             else:
                 self._search_stated(on_bound)
+        except TablesTooLargeError:
+            on_bound(self._least)
+            raise
         except LimitReachedError:
             pass
         if math.isinf(self._least):

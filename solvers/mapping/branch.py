@@ -21,7 +21,7 @@ from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
-from tilewright.solvers.mapping.large_problems import is_large, offer_halved_tiles, offer_perfect_factors
+from tilewright.solvers.mapping.large_problems import go_on_without_tables, is_large, offer_perfect_factors
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.solvers.mapping.two_orders import TwoOrders
 
@@ -55,10 +55,9 @@ class Branch:
         try:
             return self._search(search)
         except TablesTooLargeError as too_large:
-            if not search.problem.space.nest.perfect:
-                offer_halved_tiles(search, self)
             with suppress(LimitReachedError):
-                ByArrangement(Annealing()).solve(search)
+                ByArrangement(Annealing()).solve(search.within(search.limits.part(_SHARE, _ANNEALED)))
+            go_on_without_tables(search, self)
             return Outcome(False, str(too_large))
 
     def _search(self, search: LayerSearch) -> Outcome:

@@ -24,7 +24,10 @@ from tilewright.solvers.mapping.part_costs import least_energy
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.stages import stages_of
 
-_EFFORT, _LITTLE_EFFORT = 100_000_000, 4_000_000  # nodes bounded for tiles, and for a sum with cycles
+EFFORT, _TILES_EFFORT = (
+    4_000_000,
+    100_000_000,
+)  # nodes bounded for the cost of some levels, and for their tiles
 _MOST, _MOST_ROWS = 20_000, 300_000  # decisions that are listed, and rows of tiles that are tabulated
 _BETTER, _NEAR = 0.995, 1.002  # of the least key of those: what is clearly cheaper, and what is as cheap
 _SAFE = 1 - 1e-9  # far above the rounding of sums
@@ -57,7 +60,7 @@ class InnerLevels(LevelsTogether):
         edges = range(1, last), range(1 + outside, last + outside)
         counts_cycles = bool(search.problem.objective.key_powers[1])
         stages = stages_of(part.space, spread_first=counts_cycles, inner_first=not counts_cycles)
-        super().__init__(search, part, edges, stages, _EFFORT, _EFFORT)
+        super().__init__(search, part, edges, stages, _TILES_EFFORT, _TILES_EFFORT)
         goal = Minimum(search, _SOURCE)
         # What changes places in the part does so in the whole: tiles outside are as many in both.
         goal.once = counts_places_alike(search.problem)
@@ -82,7 +85,7 @@ class InnerLevels(LevelsTogether):
         tree = self.tree(listed)
         left: float | None = None
         if not tree.empty:
-            tree.limit(_EFFORT)
+            tree.limit(_TILES_EFFORT)
             tree.begin()
             left = tree.go_on(over=is_better)
             while is_better():
@@ -103,7 +106,9 @@ class InnerLevels(LevelsTogether):
         return self.having(self._listed.tiles(key * float(self.search.problem.key_scale)))
 
 
-def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern) -> Iterator[float]:
+def inner_keys(
+    search: LayerSearch, bounds: PatternBounds, pattern: BoundedPattern, effort: int = EFFORT
+) -> Iterator[float]:
     """Lower bounds of the objective key, in pJ and cycles, from two levels together, then three and so on.
 
     It ends with levels that are too many to be searched.  Raises ``LimitReachedError`` where a limit strikes.
@@ -112,6 +117,7 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
     ----------
     bounds : of the one pattern that there is
     pattern : what they know of it
+    effort : nodes bounded at most for the cost of some levels
     """
     costs, inside = pattern.costs, len(search.problem.engine.levels)
     together = [0.0] * len(costs)  # what the levels looked at cost, for every weight of a cycle
@@ -124,7 +130,7 @@ def inner_keys(search: LayerSearch, bounds: PatternBounds, pattern: BoundedPatte
             rest = together[place] - known[first]
             weight = bounds.weights[place]
             part = inner_problem(search.problem, first, weight, known, rest, bounds.alike)
-            answer = least_energy(search, part, _LITTLE_EFFORT)
+            answer = least_energy(search, part, effort)
             bounds.innermost.append(answer)
             are_exact &= answer.is_exact
             together[place] = max(together[place], answer.least * _SAFE)

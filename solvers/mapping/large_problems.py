@@ -18,8 +18,10 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.axis_groups import EVERY_INTEGER
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.inner_levels import firsts
 from tilewright.formulation.mapping.outer_levels import first_stores
@@ -28,7 +30,7 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.solvers.mapping.beside import CLOSE
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
 from tilewright.solvers.mapping.goals import BAND, goal_of
-from tilewright.solvers.mapping.inner_bounds import InnerLevels, inner_keys
+from tilewright.solvers.mapping.inner_bounds import EFFORT, InnerLevels, inner_keys
 from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
@@ -50,7 +52,14 @@ _OUTER_SHARE, _OUTER_LONGEST = 0.35, 3.0  # of the time that is left, and second
 _INNER_SHARE, _INNER_LONGEST = 0.7, 8.0  # the same, for what inner levels cost
 _OVER = (0.005, 0.02, 0.08)  # by how much the least is passed, step by step; of outer levels, once
 
+_MOSTLY = 0.8  # of the time that is left, for the best part of a space whose tables are too large
+_OCTAVES = (8, 4, 2)  # sizes of sparse tiles while a tile doubles
+_FEW_ROWS = 10_000  # rows of a group with which its tiles are not too many
+_LONG = 60.0  # seconds at most for halved tiles there
+_MORE = (4, 16, 64)  # times the usual effort of rounds of bounds there
+
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
+SPARSE, LEAST_TILES = "sparse tiles", "least tiles"
 OF_OUTER_LEVELS, OF_INNER_LEVELS = "tiles of outer levels", "tiles of inner levels"
 
 
@@ -93,6 +102,8 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     tiles = PartTiles(problem)
     if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE and not search.done:
         offer_halved_tiles(search, method)
+        if not search.done:
+            offer_sparse_tiles(search, method)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
             _know_more_of_stores(search, bounds)
@@ -122,11 +133,79 @@ def offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
     """Offer a much better mapping with halved tiles, with more time where perfect factors are very few."""
     problem = search.problem
     halved = problem.even().with_halved_tiles()
-    worth = search.within(replace(search.limits, gap=max(search.limits.gap, CLOSE)))
+    worth = _while_worth(search)
     if problem.with_perfect_factors().space.rows > _FEW:
         _offer(worth, halved, HALVED, method)
     else:
         _offer(worth, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
+
+
+def offer_sparse_tiles(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer a much better mapping over few sizes of tiles that have many, as many as are searched quickly."""
+    problem = search.problem.even()
+    for octave in _OCTAVES:
+        sparse = problem.having(_sparse_sizes(problem, octave))
+        if sparse.space.rows <= LARGE:
+            _offer(_while_worth(search), sparse, SPARSE, method)
+            return
+
+
+def _sparse_sizes(problem: LayerProblem, octave: int) -> dict[Variable, frozenset[int]]:
+    """Some sizes of the tiles of groups with many rows, so many of them while a tile doubles."""
+    sizes: dict[Variable, frozenset[int]] = {}
+    for group in problem.space.groups:
+        for variable in group.variables if group.size_at_most > _FEW_ROWS else ():
+            kept = [min(variable.domain)]
+            for size in sorted(variable.domain):
+                if size >= kept[-1] * 2 ** (1 / octave) and size > kept[-1]:
+                    kept.append(size)
+            sizes[variable] = frozenset([*kept, max(variable.domain)])
+    return sizes
+
+
+def _while_worth(search: LayerSearch) -> LayerSearch:
+    """The same search while it may gain much."""
+    return search.within(replace(search.limits, gap=max(search.limits.gap, CLOSE)))
+
+
+def go_on_without_tables(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer mappings of parts, and raise the bound, where the whole has too many tiles for memory.
+
+    It ends with the time, or where these parts hardly tell more.
+
+    Parameters
+    ----------
+    method : searches parts of the space
+    """
+    problem = search.problem
+    if problem.space.tiles == EVERY_INTEGER:
+        _offer(search, problem.even().with_least_tiles(), LEAST_TILES, method, _MOSTLY, math.inf)
+    elif not problem.space.nest.perfect:
+        halved = problem.even().with_halved_tiles()
+        offer_sparse_tiles(search, method)
+        _offer(_while_worth(search), halved, HALVED, method, _DEEP_SHARE, _LONG)
+    if problem.is_uneven and not search.done:
+        _offer(search, problem.with_halved_tiles(), HALVED, method, 1.0, _LONG)
+    if has_store_bounds(problem) and not search.done:
+        with suppress(LimitReachedError):
+            _know_more_of_inner_levels(search, method)
+
+
+def _know_more_of_inner_levels(search: LayerSearch, method: LayerMethod) -> None:
+    """Bound by what inner levels cost together with ever more effort, and search the tiles they have then.
+
+    Raises ``LimitReachedError`` where a limit strikes, or tables are too large.
+    """
+    bounds = PatternBounds(search.within(search.limits.part(SHARE, _LOOK)))
+    _raise_bound_of_stores(search, bounds)
+    tiles = PartTiles(search.problem)
+    for effort in (EFFORT * more for more in _MORE):
+        asked = len(bounds.innermost)
+        for key in inner_keys(search, bounds, bounds.known(), effort):
+            _raise(search, key, "inner levels")
+        _offer_tiles_of_parts(search, tiles, bounds, method)
+        if search.done or all(answer.is_exact for answer in bounds.innermost[asked:]):
+            break
 
 
 def _offer_tiles_of_parts(

@@ -7,6 +7,7 @@ tensors are stored.  A bank keeps arrays that differ, so memory hardly grows wit
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -91,7 +92,7 @@ class TableBank:
         if self._used + self.lacking(tables) > len(self._arena):
             size = sum(size for _, _, size, _ in tables)
             # Dividing the energy adds little to what the program of the whole reads.
-            self._arena = np.empty(max(_CHUNK, size) if not self._exact else size * (1 + (size > _SMALL)))
+            self._arena = _reserved(size, size * (1 + (size > _SMALL)) if self._exact else max(_CHUNK, size))
             self._full += self._used
             self._used = 0
             self._forget()
@@ -124,6 +125,13 @@ class TableBank:
         self._used += size
         likely.append(self._used - size)
         return self._used - size
+
+
+def _reserved(least: int, wanted: int) -> Floats:
+    """Room for as many values as are wanted, or for the least where addresses are limited."""
+    with suppress(MemoryError):
+        return np.empty(wanted)
+    return np.empty(least)
 
 
 def _laid(arrays: Sequence[Int32s]) -> Int32s:

@@ -34,6 +34,7 @@ _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
+_MOST_SHARED = 1_000_000  # rows of all axis groups that later problems may read
 _SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
 
@@ -59,7 +60,9 @@ class TwoOrders:
         if firsts is not None and _decide_most(search.problem, max(firsts.values())):
             self._problem = knowing_inside(search.problem, max(firsts.values()))
             self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
-        legal = LegalTables(self._problem, search.limits, tables_beside(search.problem))
+        # Very many rows are kept for nobody else: with these, a tree's own take too much memory.
+        shared = tables_beside(search.problem) if search.problem.space.rows <= _MOST_SHARED else None
+        legal = LegalTables(self._problem, search.limits, shared)
         # Both trees read the same values, which are dropped once the last one has its own.
         self._legal: LegalTables | None = legal
         self._trees: list[Tree] = []
