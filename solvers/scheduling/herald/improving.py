@@ -1,4 +1,4 @@
-"""Improving schedules on one thread by what pays most: beams, merged tasks, dispatching, walks, neighbourhoods."""
+"""Improving schedules on one thread by what pays most: beams, dispatching, walks, neighbourhoods."""
 
 from __future__ import annotations
 

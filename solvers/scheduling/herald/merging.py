@@ -27,8 +27,8 @@ Kind = tuple[int, str]
 class Merged:
     """A problem with fewer tasks, each of which stands for a stretch of a run.
 
-    A stretch costs what its tasks cost together.  The shared memory and fetches within a stretch are left out,
-    so a schedule of this is only an order for the whole, whose tasks may begin later.
+    A stretch costs what its tasks cost together.  The shared memory and fetches within a stretch are left
+    out, so a schedule of this is only an order for the whole, whose tasks may begin later.
 
     Parameters
     ----------
