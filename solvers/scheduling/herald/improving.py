@@ -56,7 +56,7 @@ class Improver:
         beam = {"beam": lambda search, until: beams.round(search, until=until)} if many else {}
         merging = {}
         if many:
-            part = merged(problem, options, prices[0])
+            part = merged(problem, options, prices[-1 if walks else 0])
             if len(part.stretches) <= _FEWER * len(options):
                 merging = {"merged": MergedSearch(problem, part, seed, prices, walks).round}
                 self._first = ("dispatching", "merged", *self._first[1:])

@@ -56,7 +56,8 @@ def raise_bounds(
     improver : what makes schedules in between
     prices : what engines and energy are worth
     """
-    sequence_heavy_runs(search, options, prices[0], front, improver.annealing)
+    for own in prices:
+        sequence_heavy_runs(search, options, own, front, improver.annealing)
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
     relaxations = [Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes]
