@@ -97,10 +97,10 @@ def state_heavy(
     inside = frozenset(heavy)
     starts = {task: model.new_int_var(0, most, f"start{task}") for task in heavy}
     choices: dict[int, list[tuple[Option, cp_model.IntVar]]] = {}
-    durations: dict[int, cp_model.LinearExprT] = {}
+    durations: dict[int, cp_model.LinearExpr | int] = {}
     running: list[list[cp_model.IntervalVar]] = [[] for _ in engines]
-    loads: list[list[cp_model.LinearExprT]] = [[] for _ in engines]
-    spent: list[cp_model.LinearExprT] = []
+    loads: list[list[cp_model.LinearExpr | int]] = [[] for _ in engines]
+    spent: list[cp_model.LinearExpr | int] = []
     for task in heavy:
         choices[task] = [(option, model.new_bool_var("")) for option in options[task]]
         model.add_exactly_one(literal for _, literal in choices[task])
