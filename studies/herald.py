@@ -1,6 +1,6 @@
 """Herald's scenarios, scheduled with a proven gap: one JSON line per workload, class and objective.
 
-    python -m studies.herald schedules --seconds 60 --out schedules.jsonl
+    python -m studies.herald schedules --seconds 60 --gap 0.005 --processor --out schedules.jsonl
     python -m studies.herald styles --seconds 10 --out styles.jsonl
     python -m studies.herald styles --seconds 10 --workloads mlperf-8 \\
         --systems 'fda-*' 'rda-*' '*maelstrom*' --out batches.jsonl
@@ -9,7 +9,8 @@
     python -m studies.herald staying --out staying.jsonl
 
 Cost tables are computed beforehand and kept on disk; their time is told apart.  Rows that the file has are
-not computed again, so that a study that is killed goes on where it was.
+not computed again, so that a study that is killed goes on where it was.  With ``--processor`` the seconds of
+a schedule are those of the processor: two threads that are never kept waiting take twice as many.
 """
 
 from __future__ import annotations
@@ -58,11 +59,13 @@ def is_known(arguments: argparse.Namespace, **names: str) -> bool:
 
 
 def run(
-    problem: SchedulingProblem, objective: ScheduleObjective, name: str, seconds: float
+    problem: SchedulingProblem, objective: ScheduleObjective, name: str, arguments: argparse.Namespace
 ) -> ScheduleResult:
     """One method on one problem."""
     scheduler = METHODS.make(name)
-    goal, limits = ScheduleGoal(problem, objective), Limits(seconds=seconds, threads=2)
+    clock = time.process_time if arguments.processor else time.monotonic
+    limits = Limits(seconds=arguments.seconds, gap=arguments.gap, threads=2, clock=clock)
+    goal = ScheduleGoal(problem, objective)
     return run_method(ScheduleSearch(goal, limits, exact=scheduler.exact), scheduler, name)
 
 
@@ -104,9 +107,7 @@ def _row(
         load_workload(workload), system_preset(system), METRIC_OF[objective], Limits(threads=2)
     )
     tables = time.monotonic() - begun
-    results = {
-        name: run(problem, objective, name, arguments.seconds) for name in ("greedy", "herald", "cpsat")
-    }
+    results = {name: run(problem, objective, name, arguments) for name in ("greedy", "herald", "cpsat")}
     best = results["cpsat"]
     assert best.evaluation is not None
     assert best.bound is not None
@@ -215,6 +216,7 @@ def main() -> None:
     parser.add_argument("--dataflows", default="nvdla,shidiannao")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--gap", type=float, default=0.0)
+    parser.add_argument("--processor", action="store_true", help="count seconds of the processor")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     parts = {

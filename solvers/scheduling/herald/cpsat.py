@@ -164,7 +164,7 @@ def _solve_large(search: ScheduleSearch, options: Sequence[tuple[Option, ...]], 
     )
 
     sides = (
-        Background(lambda: raise_bounds(search, options, front, second), "bounds"),
+        Background(lambda: raise_bounds(search, options, front, second, prices), "bounds"),
         Background(lambda: first.run(search), "schedules"),
     )
     for side in sides:

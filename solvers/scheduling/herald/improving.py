@@ -11,6 +11,8 @@ from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.beam_search import BeamSearch
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
+from tilewright.solvers.scheduling.herald.merged_search import MergedSearch
+from tilewright.solvers.scheduling.herald.merging import merged
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
@@ -18,9 +20,10 @@ _SURE = ("dispatching", "annealing")  # turns before all time goes to a long wal
 _FIRST = (*_SURE, "windows")  # turns before gains decide
 _MANY = 2  # chains per engine, from which on there are beams
 _FIRST_OF_MANY = ("dispatching", "beam", "annealing", "beam", "windows")
+_FEWER = 0.6  # of the tasks, at most, that merging must leave
 _MEMORY = 0.5  # weight of the earlier gains in a mean
 _NOTABLE = 0.005  # part of the gap per second; methods that gain less share the time
-_SHARES = {"annealing": 2.0, "beam": 12.0, "dispatching": 1.0, "windows": 1.0}
+_SHARES = {"annealing": 2.0, "beam": 12.0, "dispatching": 1.0, "merged": 12.0, "windows": 1.0}
 
 
 class Improver:
@@ -51,9 +54,16 @@ class Improver:
         self._walks = not many
         self._first = _FIRST_OF_MANY if many and not walks else _FIRST
         beam = {"beam": lambda search, until: beams.round(search, until=until)} if many else {}
+        merging = {}
+        if many:
+            part = merged(problem, options, prices[-1 if walks else 0])
+            if len(part.stretches) <= _FEWER * len(options):
+                merging = {"merged": MergedSearch(problem, part, seed, prices, walks).round}
+                self._first = ("dispatching", "merged", *self._first[1:])
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
             "annealing": lambda search, until: self.annealing.round(search, until=until),
             **beam,
+            **merging,
             "dispatching": lambda search, _: self._dispatching.round(search),
             "windows": lambda search, _: self.windows.round(search),
         }

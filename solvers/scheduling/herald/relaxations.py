@@ -21,7 +21,9 @@ from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald.heavy_runs import sequence_heavy_runs
 from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
 
@@ -35,9 +37,13 @@ _LARGEST = 2**50  # of an objective: exact as a float
 
 
 def raise_bounds(
-    search: ScheduleSearch, options: Sequence[tuple[Option, ...]], front: Front, improver: Improver
+    search: ScheduleSearch,
+    options: Sequence[tuple[Option, ...]],
+    front: Front,
+    improver: Improver,
+    prices: Sequence[Prices],
 ) -> None:
-    """Relaxations with more and more tasks sequenced, the long ones first.
+    """The heaviest runs in sequence, then relaxations with ever more tasks sequenced, the long ones first.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
     have their turn again, with twice the patience.
@@ -48,7 +54,10 @@ def raise_bounds(
     options : of every task
     front : what is known of energy and makespan; raised
     improver : what makes schedules in between
+    prices : what engines and energy are worth
     """
+    for own in prices:
+        sequence_heavy_runs(search, options, own, front, improver.annealing)
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
     relaxations = [Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes]
