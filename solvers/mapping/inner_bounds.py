@@ -24,7 +24,7 @@ from tilewright.solvers.mapping.part_costs import least_energy
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.stages import stages_of
 
-EFFORT, _TILES_EFFORT = (
+EFFORT, _TILES_EFFORT = 4_000_000, 100_000_000  # nodes bounded for what some levels cost, and for tiles
     4_000_000,
     100_000_000,
 )  # nodes bounded for the cost of some levels, and for their tiles
