@@ -25,9 +25,6 @@ from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBou
 from tilewright.solvers.mapping.stages import stages_of
 
 EFFORT, _TILES_EFFORT = 4_000_000, 100_000_000  # nodes bounded for what some levels cost, and for tiles
-    4_000_000,
-    100_000_000,
-)  # nodes bounded for the cost of some levels, and for their tiles
 _MOST, _MOST_ROWS = 20_000, 300_000  # decisions that are listed, and rows of tiles that are tabulated
 _BETTER, _NEAR = 0.995, 1.002  # of the least key of those: what is clearly cheaper, and what is as cheap
 _SAFE = 1 - 1e-9  # far above the rounding of sums
