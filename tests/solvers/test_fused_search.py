@@ -331,7 +331,7 @@ def test_a_turn_that_a_limit_cuts_short_leaves_its_tree_open(monkeypatch: pytest
     limits, calls = Limits(), count(1)
 
     def stopped(problem: LayerProblem, name: str, own: Limits) -> LayerResult:
-        if next(calls) != 17:
+        if next(calls) < whole.solves:  # the last one
             return solve(problem, name, own)
         limits.stop.set()
         other = solve(problem.minimising(parse_objective("cycles")), name)

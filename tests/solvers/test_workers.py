@@ -261,12 +261,15 @@ def test_methods_of_a_program_run_in_it(tmp_path: Path) -> None:
     assert line.startswith("tilewright: computed in this process: workers do not know 'mine', ")
 
 
-STARTING = {"interpreter": "the commands of all children"}
-"""Modules that name the interpreter, each with its reason."""
+STARTING = {
+    "interpreter": "the commands of all children",
+    "forked": "copies of this process, which look nowhere that it has not looked",
+}
+"""Modules that start processes of Python, each with its reason."""
 
 
 def test_python_is_started_in_one_way() -> None:
-    """Every child of this program is started by one module: nothing else can forget where not to look."""
+    """Two modules start every child of this program: nothing else can forget where not to look."""
     ways = r"sys\.executable|^\s*(from|import) multiprocessing|ProcessPool|os\.fork"
     starting = set()
     for folder, _, names in os.walk(SOURCE / "tilewright", followlinks=True):
