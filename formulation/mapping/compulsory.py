@@ -18,7 +18,7 @@ from tilewright.formulation.expression import Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.hardware.mapping.engine import Engine, MemoryLevel
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Axis, Operator, Role, Tensor
 
 
@@ -154,13 +154,15 @@ def most_sharers(
     dims : for which they may need the same element
     """
     sharing = {dimension.like for dimension in operator.dimensions if dimension.name in dims}
-    together = 1
+    axes = _axes_of_sharers(tensor, levels)
+    return math.prod(axis.size for axis in axes if axis.carries is None or axis.carries & sharing)
+
+
+def _axes_of_sharers(tensor: Tensor, levels: Sequence[MemoryLevel]) -> Iterator[ArrayAxis]:
+    """The axes of arrays whose instances may share an access to a tensor's element."""
     for fan in (level.fanout for level in levels):
         if fan is not None and (fan.reduction if tensor.is_output else fan.multicast):
-            together *= math.prod(
-                axis.size for axis in fan.axes if axis.carries is None or axis.carries & sharing
-            )
-    return together
+            yield from fan.axes
 
 
 def splits(
@@ -178,20 +180,15 @@ def splits(
     """
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
     divided = {(1,) * len(dims)}
-    for fan in (level.fanout for level in levels):
-        if fan is None or not (fan.reduction if tensor.is_output else fan.multicast):
-            continue
-        for axis in fan.axes:
-            most = [
-                min(axis.size, operator.bounds[dim])
-                if axis.carries is None or like[dim] in axis.carries
-                else 1
-                for dim in dims
-            ]
-            own = _largest(list(_within(axis.size, most)))
-            divided = {
-                tuple(a * b for a, b in zip(before, now, strict=True)) for before in divided for now in own
-            }
+    for axis in _axes_of_sharers(tensor, levels):
+        most = [
+            min(axis.size, operator.bounds[dim]) if axis.carries is None or like[dim] in axis.carries else 1
+            for dim in dims
+        ]
+        own = _largest(list(_within(axis.size, most)))
+        divided = {
+            tuple(a * b for a, b in zip(before, now, strict=True)) for before in divided for now in own
+        }
     bounds = [operator.bounds[dim] for dim in dims]
     capped = {tuple(map(min, split, bounds)) for split in divided}
     return [dict(zip(dims, split, strict=True)) for split in sorted(_largest(list(capped)))]

@@ -59,7 +59,8 @@ def inner_problem(
     """
     model = problem.model
     assert isinstance(model, Hierarchy)
-    engine, space = _machine(problem, first), _space(problem, first, alike)
+    engine = _machine(problem, first)
+    space = _space(problem, engine, alike)
     nest, scale = space.nest, model.scale_of(engine) * weight.denominator
     outer, *inner = [
         maximum([weight.denominator * spent + int(weight * scale) * own, int(known[level] * scale)])
@@ -82,7 +83,8 @@ def inner_key_problem(problem: LayerProblem, first: int, known: MappingABC[int, 
     """
     model, scale = problem.model, problem.statement.energy_scale
     assert isinstance(model, Hierarchy)
-    engine, space = _machine(problem, first), _space(problem, first)
+    engine = _machine(problem, first)
+    space = _space(problem, engine)
     nest, unit = space.nest, scale // model.scale_of(engine)
     levels = _levels(problem, first, nest)
     cycles = total(own for _, _, own in levels)
@@ -94,10 +96,10 @@ def inner_key_problem(problem: LayerProblem, first: int, known: MappingABC[int, 
     return replace(part, objective=problem.objective, statement=statement)
 
 
-def _space(problem: LayerProblem, first: int, alike: Alike | None = None) -> MapSpace:
-    """The tiles of some level and all inside it, in which one cut stands for all outside."""
-    operator, engine, model = problem.operator, _machine(problem, first), problem.model
-    orders = partial(model.orders, operator, engine)
+def _space(problem: LayerProblem, engine: Engine, alike: Alike | None = None) -> MapSpace:
+    """The tiles of a machine of inner levels, in which one cut stands for all outside."""
+    operator = problem.operator
+    orders = partial(problem.model.orders, operator, engine)
     space = build_space(operator, engine, orders, (), problem.space.tiles, alike=alike)
     return space if space.nest.perfect else replace(space, nest=MergedCuts.of(space.nest, 0))
 

@@ -70,7 +70,7 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     """
     nest = space.nest
     temporal = [(index, nest.blocks[index]) for index in nest.temporal]
-    orders = [block.selector for _, block in temporal if isinstance(block.selector, Variable)]
+    orders = _choosable(nest, nest.temporal)
     stores = tuple(selector for selector in space.selectors if selector not in orders)
     levels = [nest.engine.levels[block.level] for _, block in temporal]
     whole = sum(level.keeps == set(Role) for level in levels)
@@ -82,9 +82,9 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     done = 0
     outermost = temporal[1][0] if len(temporal) > 1 else 0
     refined = not nest.perfect and not stores and (spread_first or _tiles(space, outermost) > MANY)
-    for (place, outside), (position, _) in pairwise(temporal):
+    for (place, _), (position, _) in pairwise(temporal):
         between = nest.spatial_between(place, position)
-        chosen = (outside.selector,) if isinstance(outside.selector, Variable) else ()
+        chosen = _choosable(nest, [place])
         edges = tuple(range(done + 1, position + 1))
         arrays, around = spreads(nest, between), bool(between) and inner_first
         # Perfect tiles are few enough to be decided exactly at once.

@@ -128,7 +128,7 @@ def test_demands_that_leave_no_halved_tile(monkeypatch: pytest.MonkeyPatch) -> N
 def test_branch_and_bound_goes_on_where_tables_are_too_large(
     storage: str, tiles: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has a mapping of a part, and a bound below random legal mappings and the optimum."""
+    """It has a mapping of a part, and no bound above the optimum."""
     spaces = {"storage": storage, "tiles": tiles, "factors": "imperfect"}
     problem = problem_of("gemm:M=7,N=10,K=6", "eyeriss-256", **spaces)
     best = solve(problem, "branch")
