@@ -178,12 +178,13 @@ class _NetworkSearch:
         """Layers that are proven at once, searched by as many processes as there are threads.
 
         Only where nothing depends on how long a search lasts: first turns of exact methods, on the wall's
-        clock.
+        clock, with shares that are no shorter than that.
         """
         limits = self._limits
         if self._known or self._sets or limits.deterministic or limits.clock is not time.monotonic:
             return
-        if not method(self._solver).exact:
+        remaining = share_of_layer(shared, len(turn), workers).remaining
+        if not method(self._solver).exact or (remaining is not None and remaining < _BRIEF):
             return
 
         def task(place: int, observer: Observer) -> LayerAnswer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -222,3 +223,20 @@ def test_no_search_begins_once_the_time_is_over(monkeypatch: pytest.MonkeyPatch)
     assert [answer.result.status for answer in answers] == [Status.UNKNOWN] * 3
     assert all("before the search began" in answer.result.message for answer in answers)
     assert not begun
+
+
+@pytest.mark.parametrize(("seconds", "copies"), [(None, True), (60.0, True), (1.0, False)])
+def test_short_shares_are_not_tried_in_copies(
+    monkeypatch: pytest.MonkeyPatch, seconds: float | None, copies: bool
+) -> None:
+    """A layer that a copy of the process gives up would have lost a part of a share as short as that."""
+    asked = []
+
+    def quick_answers(tasks: Sequence[Any], *_rest: Any) -> Iterator[Any]:
+        asked.append(len(tasks))
+        return iter(())
+
+    monkeypatch.setattr(network_search, "quick_answers", quick_answers)
+    problem = network(*range(3, 9))
+    assert len(list(search_network(problem, limits=Limits(seconds=seconds, threads=2)))) >= 6
+    assert asked == ([6] if copies else [])
