@@ -18,6 +18,7 @@ from tilewright.formulation.mapping.chains import (
     Among,
     AxisGroup,
     Sizes,
+    SparseChains,
     balanced_chains,
     count_chains,
     cross,
@@ -35,14 +36,16 @@ RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
 HALVED = "ceil(outer/2**n)"
-"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, any, or the
-least of trip counts that are powers of two or fill an axis."""
+SPARSE = {octave: f"ceil(outer/n), {octave} sizes while one doubles" for octave in (8, 4, 2)}
+"""The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, any, the
+least of trip counts that are powers of two or fill an axis, or few sizes of the least of every trip count."""
 
 CHAINS: MappingABC[str, Chains] = {
     DIVISORS: perfect_chains,
     ROUNDED_UP: balanced_chains,
     EVERY_INTEGER: every_chain,
     HALVED: halved_chains,
+    **{kind: SparseChains(octave) for octave, kind in SPARSE.items()},
 }
 
 
@@ -129,7 +132,7 @@ def _steps(
 
     What has more is left out by `_keep` in any case; not to make it saves memory.
     """
-    if chains not in (perfect_chains, balanced_chains, halved_chains):
+    if not (chains in (perfect_chains, balanced_chains, halved_chains) or isinstance(chains, SparseChains)):
         return ()
     most = tuple(
         block.axis.size if block.axis is not None else 0

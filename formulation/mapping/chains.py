@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain
 
 import numpy as np
@@ -184,6 +184,33 @@ def halved_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Am
     return _chains(bound, length, tiles, most, among)
 
 
+@dataclass(frozen=True)
+class SparseChains:
+    """Makes chains of few sizes: those of `balanced_chains` in which tiles have some sizes only.
+
+    The least and the largest size are among them.
+
+    Parameters
+    ----------
+    octave : sizes while a tile doubles, where there are so many
+    """
+
+    octave: int
+
+    def __call__(self, bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
+        """Chains; parameters and shape as for `balanced_chains`."""
+        return _chains(bound, length, self.menu(bound), most, among)
+
+    def menu(self, bound: int) -> Callable[[int], Sequence[int]]:
+        """Of a dimension: what may stand inside a tile of some size, increasing."""
+        kept = [1]
+        for size in balanced_tiles(bound):
+            if size >= max(kept[-1] + 1, kept[-1] * 2 ** (1 / self.octave)):
+                kept.append(size)
+        among = {*kept, bound}
+        return cache(lambda size: [tile for tile in balanced_tiles(size) if tile in among])
+
+
 @lru_cache(maxsize=128)
 def every_chain(bound: int, length: int) -> Int64s:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
@@ -236,7 +263,11 @@ def _nested(bound: int, steps: Callable[[int, int], Int64s]) -> tuple[Int64s, In
     places of each size begin
     """
     # Tiles of tiles are tiles of the whole, so these are all sizes that there are.
-    menu = balanced_tiles if steps is balanced_chains else lambda size: distinct(steps(size, 1)[:, 0])
+    menu: Callable[[int], Sequence[int] | Int64s]
+    if isinstance(steps, SparseChains):
+        menu = steps.menu(bound)
+    else:
+        menu = balanced_tiles if steps is balanced_chains else lambda size: distinct(steps(size, 1)[:, 0])
     sizes = np.asarray(menu(bound), dtype=np.int64)
     inside = [np.searchsorted(sizes, menu(size)) for size in sizes.tolist()]
     starts = np.cumsum([0, *map(len, inside[:-1])])

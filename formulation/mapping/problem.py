@@ -21,7 +21,7 @@ from tilewright.formulation.mapping.arrangements import (
     arrangements,
     is_spread,
 )
-from tilewright.formulation.mapping.axis_groups import DIVISORS, EVERY_INTEGER, HALVED, ROUNDED_UP
+from tilewright.formulation.mapping.axis_groups import DIVISORS, EVERY_INTEGER, HALVED, ROUNDED_UP, SPARSE
 from tilewright.formulation.mapping.chains import Sizes
 from tilewright.formulation.mapping.constraints import (
     Constraints,
@@ -226,6 +226,15 @@ class LayerProblem:
     def with_halved_tiles(self) -> LayerProblem:
         """The same problem over tiles that are cut in two again and again: a small part of imperfect ones."""
         return self._restated(self.constraints, tiles=HALVED)
+
+    def with_sparse_tiles(self, octave: int) -> LayerProblem:
+        """The same problem over few sizes of tiles: a small part of imperfect ones.
+
+        Parameters
+        ----------
+        octave : sizes while a tile doubles, one of those of `axis_groups.SPARSE`
+        """
+        return self._restated(self.constraints, tiles=SPARSE[octave])
 
     def with_least_tiles(self) -> LayerProblem:
         """The same problem over the least tile of every trip count: a small part of all integers."""

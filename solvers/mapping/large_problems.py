@@ -18,10 +18,10 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.axis_groups import EVERY_INTEGER
+from tilewright.formulation.mapping.axis_groups import SPARSE as SPARSE_TILES
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.inner_levels import firsts
 from tilewright.formulation.mapping.outer_levels import first_stores
@@ -53,8 +53,6 @@ _INNER_SHARE, _INNER_LONGEST = 0.7, 8.0  # the same, for what inner levels cost
 _OVER = (0.005, 0.02, 0.08)  # by how much the least is passed, step by step; of outer levels, once
 
 _MOSTLY = 0.8  # of the time that is left, for the best part of a space whose tables are too large
-_OCTAVES = (8, 4, 2)  # sizes of sparse tiles while a tile doubles
-_FEW_ROWS = 10_000  # rows of a group with which its tiles are not too many
 _LONG = 60.0  # seconds at most for halved tiles there
 _MORE = (4, 16, 64)  # times the usual effort of rounds of bounds there
 
@@ -143,24 +141,11 @@ def offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
 def offer_sparse_tiles(search: LayerSearch, method: LayerMethod) -> None:
     """Offer a much better mapping over few sizes of tiles that have many, as many as are searched quickly."""
     problem = search.problem.even()
-    for octave in _OCTAVES:
-        sparse = problem.having(_sparse_sizes(problem, octave))
+    for octave in SPARSE_TILES:
+        sparse = problem.with_sparse_tiles(octave)
         if sparse.space.rows <= LARGE:
             _offer(_while_worth(search), sparse, SPARSE, method)
             return
-
-
-def _sparse_sizes(problem: LayerProblem, octave: int) -> dict[Variable, frozenset[int]]:
-    """Some sizes of the tiles of groups with many rows, so many of them while a tile doubles."""
-    sizes: dict[Variable, frozenset[int]] = {}
-    for group in problem.space.groups:
-        for variable in group.variables if group.size_at_most > _FEW_ROWS else ():
-            kept = [min(variable.domain)]
-            for size in sorted(variable.domain):
-                if size >= kept[-1] * 2 ** (1 / octave) and size > kept[-1]:
-                    kept.append(size)
-            sizes[variable] = frozenset([*kept, max(variable.domain)])
-    return sizes
 
 
 def _while_worth(search: LayerSearch) -> LayerSearch:
