@@ -17,6 +17,7 @@ from tilewright.formulation.mapping.chains import (
     MANY_ROWS,
     Among,
     AxisGroup,
+    Check,
     Sizes,
     SparseChains,
     balanced_chains,
@@ -24,6 +25,7 @@ from tilewright.formulation.mapping.chains import (
     cross,
     every_chain,
     halved_chains,
+    listed,
     perfect_chains,
     ranged_chains,
 )
@@ -64,7 +66,7 @@ def axis_group(
     variables: MappingABC[str, Sequence[Variable]],
     row_filters: Sequence[RowFilter],
     tiles: str,
-    check: Callable[[], None],
+    check: Check,
     sizes: Sizes = MappingProxyType({}),
 ) -> AxisGroup:
     """The choices of some dimensions together.
@@ -82,21 +84,25 @@ def axis_group(
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     chains = {dimension.name: chains_of(dimension, tiles) for dimension in operator.dimensions}
     steps = {dim: _steps(variables[dim], blocks, boundaries, dim, chains[dim], sizes) for dim in dims}
-    most = math.prod(
-        _count(operator.bounds[dim], len(variables[dim]), chains[dim], steps[dim]) for dim in dims
-    )
+    counts = {
+        dim: _count(operator.bounds[dim], len(variables[dim]), chains[dim], steps[dim]) for dim in dims
+    }
+    most = math.prod(counts.values())
 
-    def tabulate() -> Int64s:
+    def tabulate(check: Check) -> Int64s:
         tables = []
         for dim in dims:
             check()
             # Filtered before the product of the group's dimensions, which could be too large to build.
-            rows = chains[dim](operator.bounds[dim], len(variables[dim]), *steps[dim])
+            bound, length = operator.bounds[dim], len(variables[dim])
+            rows = listed(chains[dim], counts[dim], check, bound, length, *steps[dim])
+            check()
             tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
         check()
         # User filters speak of one dimension and have been applied; an axis limits the product of the group's
         # dimensions.
         rows = cross(tables)
+        check()
         return rows if len(dims) == 1 else _keep(rows, columns, dims, operator, blocks, boundaries, ())
 
     def narrowed(wanted: Sizes) -> AxisGroup:
@@ -106,7 +112,7 @@ def axis_group(
 
     group = AxisGroup("+".join(dims), dims, columns, tabulate, most, narrowed)
     if most <= MANY_ROWS:
-        _ = group.rows  # under the caller's checks
+        group.make(check)
     return group
 
 

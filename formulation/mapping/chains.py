@@ -29,7 +29,7 @@ class AxisGroup:
     ----------
     name : the dimensions joined by ``+``
     variables : tile sizes, in the columns of ``rows``
-    tabulate : makes the rows
+    tabulate : makes the rows; calls what it is given between steps of some tens of milliseconds
     most : rows at most that it makes on its way
     narrowed : makes the group of those choices that have some sizes only, or more where that gains nothing
     """
@@ -37,25 +37,38 @@ class AxisGroup:
     name: str
     dims: tuple[str, ...]
     variables: tuple[Variable, ...]
-    tabulate: Callable[[], Int64s]
+    tabulate: Callable[[Callable[[], None]], Int64s]
     most: int
     narrowed: Callable[[Sizes], AxisGroup] | None = None
 
     @cached_property
     def rows(self) -> Int64s:
-        """One legal choice per row, shape (choices, variables).
+        """One legal choice per row, shape (choices, variables), made when they are first read.
 
         Raises `TablesTooLargeError` where they would not fit into memory.
         """
+        return self._made(lambda: None)
+
+    def make(self, check: Callable[[], None]) -> None:
+        """Make the rows if there are none yet; what the check raises goes through.
+
+        Parameters
+        ----------
+        check : called between steps of some tens of milliseconds
+        """
+        if "rows" not in self.__dict__:
+            self.__dict__["rows"] = self._made(check)
+
+    def _made(self, check: Callable[[], None]) -> Int64s:
         if self.most * max(1, len(self.variables)) > MOST_TILES:
             raise TablesTooLargeError(
                 f"the tiles of {self.name} are too many for memory: up to {self.most:,}"
             )
-        return self.tabulate()
+        return self.tabulate(check)
 
     def having(self, rows: Int64s) -> AxisGroup:
         """The same dimensions with other choices."""
-        return AxisGroup(self.name, self.dims, self.variables, lambda: rows, len(rows))
+        return AxisGroup(self.name, self.dims, self.variables, lambda _check: rows, len(rows))
 
     def sizes(self, tile: Expr) -> Int64s:
         """A tile size, decided or fixed, in every row, shape (choices,)."""
@@ -117,9 +130,18 @@ def balanced_tiles(size: int) -> tuple[int, ...]:
 Among = tuple[frozenset[int], ...]
 """The sizes that the tile of every step may have."""
 
+Check = Callable[[], None]
+"""Called between steps of some tens of milliseconds."""
+
+
+def no_check() -> None:
+    """Where nobody waits."""
+
 
 @lru_cache(maxsize=128)
-def perfect_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
+def perfect_chains(
+    bound: int, length: int, most: tuple[int, ...] = (), among: Among = (), check: Check = no_check
+) -> Int64s:
     """All sequences of ``length`` tile sizes, each dividing the one before it, the first the bound.
 
     Parameters
@@ -127,23 +149,26 @@ def perfect_chains(bound: int, length: int, most: tuple[int, ...] = (), among: A
     bound, length : of the outermost tile, and how many there are
     most : trips at most of every step, 0 for any number; none by default
     among : of every step, the sizes that its tile may have; any by default
+    check : may end the call
 
     Returns an array of shape (chains, length).
     """
-    return _chains(bound, length, divisors, most, among)
+    return _chains(bound, length, divisors, most, among, check)
 
 
 @lru_cache(maxsize=128)
-def balanced_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
+def balanced_chains(
+    bound: int, length: int, most: tuple[int, ...] = (), among: Among = (), check: Check = no_check
+) -> Int64s:
     """All sequences of ``length`` tile sizes, each ``ceil(outer / n)`` of the one before it for some ``n``.
 
     Divisor chains are among them.  Returns an array of shape (chains, length).
 
     Parameters
     ----------
-    bound, length, most, among : as for `perfect_chains`
+    bound, length, most, among, check : as for `perfect_chains`
     """
-    return _chains(bound, length, balanced_tiles, most, among)
+    return _chains(bound, length, balanced_tiles, most, among, check)
 
 
 @lru_cache(maxsize=1024)
@@ -158,14 +183,18 @@ def ranged_chains(least: int, most: int) -> Callable[[int, int], Int64s]:
     whole = tuple(distinct(np.minimum(own, least)).tolist())
 
     @lru_cache(maxsize=128)
-    def chains(bound: int, length: int) -> Int64s:
-        return _chains(bound, length, lambda size: whole if size == least else balanced_tiles(size))
+    def chains(bound: int, length: int, check: Check = no_check) -> Int64s:
+        return _chains(
+            bound, length, lambda size: whole if size == least else balanced_tiles(size), check=check
+        )
 
     return chains
 
 
 @lru_cache(maxsize=128)
-def halved_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
+def halved_chains(
+    bound: int, length: int, most: tuple[int, ...] = (), among: Among = (), check: Check = no_check
+) -> Int64s:
     """All sequences of ``length`` tile sizes, each the one before it halved, rounded up, any number of times,
     or cut into as many parts as some step has trips at most: so axes of any length are filled.
 
@@ -173,7 +202,7 @@ def halved_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Am
 
     Parameters
     ----------
-    bound, length, most, among : as for `perfect_chains`
+    bound, length, most, among, check : as for `perfect_chains`
     """
     axes = {trips for trips in most if trips}
 
@@ -181,7 +210,7 @@ def halved_chains(bound: int, length: int, most: tuple[int, ...] = (), among: Am
         counts = axes | {2**power for power in range((size - 1).bit_length() + 1)}
         return sorted({-(-size // count) for count in counts})
 
-    return _chains(bound, length, tiles, most, among)
+    return _chains(bound, length, tiles, most, among, check)
 
 
 @dataclass(frozen=True)
@@ -197,9 +226,11 @@ class SparseChains:
 
     octave: int
 
-    def __call__(self, bound: int, length: int, most: tuple[int, ...] = (), among: Among = ()) -> Int64s:
-        """Chains; parameters and shape as for `balanced_chains`."""
-        return _chains(bound, length, self.menu(bound), most, among)
+    def __call__(
+        self, bound: int, length: int, most: tuple[int, ...] = (), among: Among = (), check: Check = no_check
+    ) -> Int64s:
+        """Chains; parameters and shape as for `perfect_chains`."""
+        return _chains(bound, length, self.menu(bound), most, among, check)
 
     def menu(self, bound: int) -> Callable[[int], Sequence[int]]:
         """Of a dimension: what may stand inside a tile of some size, increasing."""
@@ -212,9 +243,22 @@ class SparseChains:
 
 
 @lru_cache(maxsize=128)
-def every_chain(bound: int, length: int) -> Int64s:
+def every_chain(bound: int, length: int, check: Check = no_check) -> Int64s:
     """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
-    return _chains(bound, length, lambda size: range(1, size + 1))
+    return _chains(bound, length, lambda size: range(1, size + 1), check=check)
+
+
+def listed(chains: Callable[..., Int64s], count: int, check: Check, *arguments: object) -> Int64s:
+    """What makes chains called; many are made anew, under a check, and kept for no other problem.
+
+    Parameters
+    ----------
+    count : of the chains, at most
+    arguments : bound, length and so on
+    """
+    if count <= MANY_ROWS:
+        return chains(*arguments)
+    return getattr(chains, "__wrapped__", chains)(*arguments, check=check)
 
 
 def count_chains(
@@ -280,6 +324,7 @@ def _chains(
     tiles: Callable[[int], Sequence[int]],
     most: tuple[int, ...] = (),
     among: Among = (),
+    check: Check = no_check,
 ) -> Int64s:
     """All sequences of tile sizes inside the bound, in increasing order of the first, then the next.
 
@@ -289,6 +334,7 @@ def _chains(
     tiles : increasing, what may stand inside a tile of some size
     most : trips at most of every step, 0 for any number
     among : of every step, the sizes that its tile may have
+    check : called between arrays of all that is made so far
     """
     kind = np.int32 if bound < 2**31 else np.int64  # many chains are made of small numbers
     last = np.array([bound], dtype=kind)
@@ -303,17 +349,23 @@ def _chains(
         counts = np.array([len(menu) for menu in menus], dtype=np.int64)
         firsts = np.cumsum(counts) - counts  # of each menu in all of them
         children = counts[which]
+        check()
         parent = np.repeat(np.arange(len(last)), children)
         # The place of every child among its siblings, then in the menu of its parent's size.
         place = np.arange(len(parent)) - np.repeat(np.cumsum(children) - children, children)
         inside: Int64s = np.fromiter(chain.from_iterable(menus), kind, int(counts.sum()))
         place += firsts[which][parent]
+        check()
         last = inside[place]
         del place
-        columns = [*(column[parent] for column in columns), last]
+        for outside, column in enumerate(columns):
+            check()
+            columns[outside] = column[parent]
+        columns.append(last)
     rows = np.empty((len(last), length), dtype=np.int64)
-    for column in reversed(range(length)):
-        rows[:, column] = columns.pop()
+    for step in reversed(range(length)):
+        check()
+        rows[:, step] = columns.pop()
     return _shared(rows)
 
 

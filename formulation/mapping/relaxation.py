@@ -120,6 +120,8 @@ def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) ->
         group.narrowed(legal_sizes(problem, group)) if group.narrowed and group.most > MANY_ROWS else group
         for group in problem.space.groups
     )
+    for group in groups:
+        group.make((lambda: None) if checked_limits is None else checked_limits.check)
     if sum(len(group) for group in groups) <= _FEW:
         return groups
     tables = Tables(groups, [limit.expr for limit in problem.limits], checked_limits)

@@ -17,10 +17,12 @@ import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Product, product
 from tilewright.formulation.expression.batch import BatchReader
+from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.columns import BLOCK
 from tilewright.formulation.mapping.cost.base import Limit
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.tables import Tables
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 
 
 def implied_array_limits(nest: Nest) -> list[Limit]:
@@ -63,7 +65,7 @@ def products(roots: Iterable[Expr]) -> list[Product]:
     return collected
 
 
-def alike(every: Int64s, sizes: Sequence[int]) -> Int64s:
+def alike(every: Int32s | Int64s, sizes: Sequence[int]) -> Int64s:
     """For every usage the least one that leaves as much of the array.
 
     Of an axis of `size`, `used` instances leave ``size // used`` for loops inside and outside.  What `more`
@@ -88,31 +90,33 @@ class Distinct:
 
     Parameters
     ----------
-    every : instances used along every axis, shape (usages, axes)
+    every : instances used along every axis, in integers of any width, shape (usages, axes)
     sizes : of the array's axes; none where all usages count
     merges : whether usages that are :func:`alike` are one
     """
 
-    def __init__(self, every: Int64s, sizes: Sequence[int] = (), merges: bool = False) -> None:
-        fits = np.ones(len(every), dtype=bool)
-        for axis, size in enumerate(sizes):
-            fits &= every[:, axis] <= size
-        places = np.flatnonzero(fits)
-        every = every[places]
+    def __init__(self, every: Int64s | Int32s, sizes: Sequence[int] = (), merges: bool = False) -> None:
+        places = None
+        if sizes:
+            places = np.flatnonzero((every <= np.asarray(sizes)).all(axis=1))
+            every = every[places]
         if merges and sizes:
             every = alike(every, sizes)
-        codes, most = np.zeros(len(places), dtype=np.int64), 1  # one number for each, which sorts fast
+        codes, most = np.zeros(len(every), dtype=np.int64), 1  # one number for each, which sorts fast
         for column in every.T:
             is_used = np.zeros(int(column.max(initial=0)) + 1, dtype=np.bool_)
             is_used[column] = True
             ranks = np.cumsum(is_used) - 1
             own = int(ranks[-1]) + 1
-            codes, most = codes * own + ranks[column], most * own
+            codes *= own
+            codes += ranks[column]
+            most *= own
         # Numbers of 16 bits are sorted in one pass over all.
         order = np.argsort(codes.astype(np.uint16) if most <= 1 << 16 else codes, kind="stable")
-        self._order = places[order]
-        self._starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        self.usage = every[order[self._starts]]
+        self._order = order if places is None else places[order]
+        codes = codes[order]
+        self._starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]])[: len(codes)])
+        self.usage = every[order[self._starts]].astype(np.int64)
 
     def least(self, values: Floats) -> Floats:
         """The least value among equal usages, one value given for each of all; some usage must fit."""
@@ -134,16 +138,7 @@ class ArrayBounds:
         self._of_products: dict[Product, tuple[float, float]] = {}
         self._values = {table.group.name: table.values for table in tables.tables}
         for table in tables.tables:
-            columns = {
-                v: table.group.rows[:, i].astype(np.float64) for i, v in enumerate(table.group.variables)
-            }
-            reader = BatchReader(columns, check=check)
-            used = [
-                np.broadcast_to(_trips(reader, nest, index, table.group.dims), (len(table),))
-                for index in nest.spatial
-            ]
-            stacked = np.column_stack(used).astype(np.int64) if used else np.ones((len(table), 1), np.int64)
-            self._usage[table.group.name] = Distinct(alike(stacked, self._sizes or [1]))
+            self._usage[table.group.name] = Distinct(_used(nest, table.group, self._sizes, check))
 
     def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The bound of every product in the expressions where it exceeds that of plain intervals."""
@@ -213,6 +208,28 @@ class ArrayBounds:
                 every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
             joined = self._joined[groups] = Distinct(every, self._sizes, merges=True)
         return joined
+
+
+def _used(nest: Nest, group: AxisGroup, sizes: Sequence[int], check: Callable[[], None]) -> Int32s:
+    """Instances that every row uses along every axis, as far as they differ, shape (rows, axes).
+
+    Block by block: of millions of rows, what is read of them takes as much memory as all tables.
+
+    Parameters
+    ----------
+    sizes : of the axes; a single one stands where there are none
+    check : called between blocks
+    """
+    used = np.ones((len(group), max(1, len(sizes))), dtype=np.int32)
+    for start in range(0, len(group) if sizes else 0, BLOCK):
+        check()
+        rows = group.rows[start : start + BLOCK].astype(np.float64)
+        reader = BatchReader({variable: rows[:, i] for i, variable in enumerate(group.variables)})
+        trips = [
+            np.broadcast_to(_trips(reader, nest, index, group.dims), (len(rows),)) for index in nest.spatial
+        ]
+        used[start : start + BLOCK] = alike(np.column_stack(trips).astype(np.int64), sizes)
+    return used
 
 
 def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Floats:

@@ -36,6 +36,8 @@ from tilewright.solvers.mapping.stages import STORAGE, Stage, inner_stages, oute
 from tilewright.solvers.mapping.table_bank import TableBank
 
 _MANY = 10_000  # rows from which on it is worth knowing which are wanted
+MOST_TOGETHER = 2_000_000
+"""Rows of all groups with which several tables of them fit into memory: of two orders, or of parts."""
 _MOST_HELD = 100_000_000  # bytes of values of rows that are kept for later searches of the same tables
 
 
@@ -176,7 +178,8 @@ class Layout:
         else:
             nest = self.problem.space.nest
             tables = (staged_table.table.reading(roots, self.checked_limits) for staged_table in staged)
-            stages, staged = decisive([StagedTable(table, nest, stages) for table in tables], stages)
+            check = self.checked_limits.check
+            stages, staged = decisive([StagedTable(table, nest, stages, check) for table in tables], stages)
         return replace(
             self,
             stages=stages,

@@ -3,7 +3,8 @@
 Both work on the same incumbent and the same bound: what one finds or proves, the other uses.  Branch and
 bound begins with a dive, so there is a mapping within a fraction of a second; most layers are proven before
 CP-SAT would have stated its model, so it joins only after a head start, and only where a second worker is
-allowed and reproducible traces are not asked for; and only for even storage, which it states as one model.
+allowed and reproducible traces are not asked for; and only for even storage, which it states as one model,
+and where there is memory for tables of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
 from tilewright.solvers.background import Background, outcome_of
 from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.narrowed import MOST_TABLED
 
 HEAD_START = 8.0  # seconds
 GRACE = 0.5  # seconds that CP-SAT has to come back once it is asked to stop
@@ -40,8 +42,8 @@ class Portfolio:
 
         Where CP-SAT dies, branch and bound continues; its proof stands, without one the outcome is an error.
         """
-        limits = search.limits
-        if limits.deterministic or limits.threads < 2 or search.problem.is_uneven:
+        limits, problem = search.limits, search.problem
+        if limits.deterministic or limits.threads < 2 or problem.is_uneven or problem.space.rows > MOST_TABLED:
             return Branch().solve(search)
         over = threading.Event()
         delayed = _DelayedCpSat(search, self._head_start, over)

@@ -96,7 +96,7 @@ class SharedTables:
         staged: list[StagedTable] = []
         for table in tables.tables:
             limits.check()
-            staged.append(self._staged_table(table, nest, stages))
+            staged.append(self._staged_table(table, nest, stages, limits))
         kept, fewer = decisive(staged, stages)
         if len(kept) < len(stages):
             keys = [_key(table, nest, kept) for table in tables.tables]
@@ -105,12 +105,14 @@ class SharedTables:
                 known.take(table)
         return kept, staged
 
-    def _staged_table(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> StagedTable:
+    def _staged_table(
+        self, table: GroupTable, nest: Nest, stages: Sequence[Stage], limits: Limits
+    ) -> StagedTable:
         """A table in some stages, with all values that it has."""
         key = _key(table, nest, stages)
         known = self._staged.get(key)
         if known is None:
-            known = self._staged[key] = StagedTable(table, nest, stages)
+            known = self._staged[key] = StagedTable(table, nest, stages, limits.check)
             self.bytes += known.bytes
         else:
             known.take(table)

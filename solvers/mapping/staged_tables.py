@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -56,15 +56,27 @@ class StagedTable:
     starts : per stage, the first row of each cell
     offsets : where the bounds of the whole group (first) and of each stage's cells begin in :meth:`bounds`;
         a stage that splits no cell has the cells of the one before, in the same place
+
+    Parameters
+    ----------
+    check : called between steps; millions of rows take seconds
     """
 
-    def __init__(self, table: GroupTable, nest: Nest, stages: Sequence[Stage]) -> None:
+    def __init__(
+        self,
+        table: GroupTable,
+        nest: Nest,
+        stages: Sequence[Stage],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         decided = [decided_by(table.group, nest, stage) for stage in stages]
         columns = _columns(table.group)
         # Rows sorted by what stages decide, first stage first: cells of every stage are then ranges of rows.
-        keys = _packed(key for own in decided for key in _keys(columns, own))
+        keys = _packed(key for own in decided for key in _keys(columns, own, check))
+        check()
         self._order = order = np.lexsort(keys[::-1]) if keys else np.arange(len(table))
         del keys, columns  # of millions of rows they take as much as all else
+        check()
         self.table = table.reordered(order)
         self._never_negative: dict[Expr, bool] = {}
         changed = np.zeros(len(table), dtype=bool)
@@ -72,7 +84,7 @@ class StagedTable:
         starts: list[Int32s] = []
         columns = _columns(self.table.group)
         for own in decided:
-            for key in _packed(_keys(columns, own)):
+            for key in _packed(_keys(columns, own, check)):
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= key[1:] != key[:-1]
             starts.append(np.flatnonzero(changed).astype(np.int32))
@@ -292,38 +304,45 @@ def decided_by(group: AxisGroup, nest: Nest, stage: Stage) -> tuple[Decided, ...
     )
 
 
-def _columns(group: AxisGroup) -> dict[Variable, Int64s]:
-    """The tile sizes of all rows, by variable."""
-    return dict(zip(group.variables, group.rows.T.copy(), strict=True))
+def _columns(group: AxisGroup) -> dict[Variable, Int32s | Int64s]:
+    """The tile sizes of all rows, by variable, in as few bits as they need."""
+    largest = max((max(variable.domain) for variable in group.variables), default=0)
+    kind = np.int32 if largest < 2**31 else np.int64
+    return dict(zip(group.variables, group.rows.T.astype(kind, order="C"), strict=True))
 
 
-def _keys(columns: MappingABC[Variable, Int64s], decided: Iterable[Decided]) -> list[Int64s]:
+def _keys(
+    columns: MappingABC[Variable, Int32s | Int64s], decided: Iterable[Decided], check: Callable[[], None]
+) -> list[Int32s | Int64s]:
     """The columns of what is decided, without tiles of one size.
 
     Parameters
     ----------
     columns : the tile sizes of all rows
+    check : called between columns
     """
 
-    def values(expr: Expr) -> Int64s:
+    def values(expr: Expr) -> Int32s | Int64s:
         if isinstance(expr, Constant):
             return np.array([expr.value], dtype=np.int64)
         assert isinstance(expr, Variable)
         return columns[expr]
 
-    keys: list[Int64s] = []
+    keys: list[Int32s | Int64s] = []
     for own in decided:
+        check()
         spread = [-(-values(outer) // values(inner)) for outer, inner in own.spread]
         tiles = [values(expr) for expr in own.tiles]
         if own.coarse:
-            spread = [_between_powers(2, reduce(np.multiply, spread))] if spread else []
+            trips = [each.astype(np.int64) for each in spread]  # whose product may need more bits
+            spread = [_between_powers(2, reduce(np.multiply, trips))] if spread else []
             tiles = [_between_powers(own.coarse, column) for column in tiles]
-        loops = [(values(outer) > values(inner)).astype(np.int64) for outer, inner in own.loops]
+        loops = [(values(outer) > values(inner)).astype(np.int32) for outer, inner in own.loops]
         keys += [key for key in (*loops, *spread, *tiles) if len(key) > 1]
     return keys
 
 
-def _packed(keys: Iterable[Int64s]) -> list[Int64s]:
+def _packed(keys: Iterable[Int32s | Int64s]) -> list[Int64s]:
     """Fewer keys that sort and distinguish rows as these do: neighbours in one number while it is exact."""
     packed: list[Int64s] = []
     values = 1
@@ -331,14 +350,15 @@ def _packed(keys: Iterable[Int64s]) -> list[Int64s]:
         own = int(key.max(initial=0)) + 1
         values *= own
         if packed and values <= _MOST_PACKED:
-            packed[-1] = packed[-1] * own + key
+            packed[-1] *= own
+            packed[-1] += key
         else:
-            packed.append(key)
+            packed.append(key.astype(np.int64))
             values = own
     return packed
 
 
-def _between_powers(base: float, column: Int64s) -> Int64s:
+def _between_powers(base: float, column: Int32s | Int64s) -> Int64s:
     """Between which powers the values lie."""
     largest = int(column.max(initial=1))
     powers = float(base) ** np.arange(1, max(1, math.ceil(math.log(largest, base)) + 1) + 1)

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.layout import Deciding, Layout, laid_out
+from tilewright.solvers.mapping.layout import MOST_TOGETHER, Deciding, Layout, laid_out
 from tilewright.solvers.mapping.nodes import Nodes
 from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -125,7 +125,9 @@ class Tree(BestFirst):
 
     def _divide_once(self) -> None:
         """Divide the energy, once, where it counts."""
-        if self._is_plain and self.layout.energy is not None:
+        # Of very many rows, tables of parts would take more memory and time than the parts are worth.
+        may_divide = self._is_plain and sum(len(own.table) for own in self.layout.staged) <= MOST_TOGETHER
+        if may_divide and self.layout.energy is not None:
             with suppress(LimitReachedError):
                 self._divide()
         self._is_plain = False

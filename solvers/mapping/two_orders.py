@@ -24,7 +24,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
-from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.layout import MOST_TOGETHER, Deciding, LegalTables, laid_out, orders_of_decisions
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
@@ -60,24 +60,28 @@ class TwoOrders:
         if firsts is not None and _decide_most(search.problem, max(firsts.values())):
             self._problem = knowing_inside(search.problem, max(firsts.values()))
             self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
-        # Very many rows are kept for nobody else: with these, a tree's own take too much memory.
-        shared = tables_beside(search.problem) if search.problem.space.rows <= _MOST_SHARED else None
-        legal = LegalTables(self._problem, search.limits, shared)
-        # Both trees read the same values, which are dropped once the last one has its own.
-        self._legal: LegalTables | None = legal
+        # Trees read the same values, which are dropped once the last one has its own.
+        self._legal: LegalTables | None = self._legal_tables()
         self._trees: list[Tree] = []
         self._trees.append(self._next_tree())
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
 
+    def _legal_tables(self) -> LegalTables:
+        # Very many rows are kept for nobody else: with these, a tree's own take too much memory.
+        problem = self._search.problem
+        shared = tables_beside(problem) if problem.space.rows <= _MOST_SHARED else None
+        return LegalTables(self._problem, self._search.limits, shared)
+
     def _next_tree(self) -> Tree:
         """A tree of the next order; one whose tables are too large is passed by while others are left."""
         while True:
             deciding = self._orders.pop(0)
-            assert self._legal is not None
             # What the goal does not want for one tree it will not want for the next.
-            legal: LegalTables | None = self._legal.wanted(self._goal)
-            self._legal = legal if self._orders else None
+            legal: LegalTables | None = (self._legal or self._legal_tables()).wanted(self._goal)
+            assert legal is not None
+            has_room = sum(legal.tables.sizes) <= MOST_TOGETHER
+            self._legal = legal if self._orders and has_room else None
             try:
                 layout = laid_out(
                     self._problem,
@@ -124,7 +128,9 @@ class TwoOrders:
         if is_near and self._ended(self._trees[0], _LONGER * turn, on_bound):
             return None
         # Tables that are too large take long to be known as such; an order takes half as much as another.
-        while self._orders and self._room > bound_program.MOST_BYTES // 3 and not self._search.done:
+        while self._legal is not None and self._room > bound_program.MOST_BYTES // 3:
+            if self._search.done:
+                break
             try:
                 self._trees.append(self._next_tree())
             except TablesTooLargeError:
