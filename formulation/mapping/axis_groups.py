@@ -84,9 +84,7 @@ def axis_group(
     columns = tuple(chain.from_iterable(variables[dim] for dim in dims))
     chains = {dimension.name: chains_of(dimension, tiles) for dimension in operator.dimensions}
     steps = {dim: _steps(variables[dim], blocks, boundaries, dim, chains[dim], sizes) for dim in dims}
-    counts = {
-        dim: _count(operator.bounds[dim], len(variables[dim]), chains[dim], steps[dim]) for dim in dims
-    }
+    counts = {dim: _count(operator.bounds[dim], len(variables[dim]), chains[dim], steps[dim]) for dim in dims}
     most = math.prod(counts.values())
 
     def tabulate(check: Check) -> Int64s:
@@ -162,6 +160,8 @@ def _keep(
 ) -> Int64s:
     """Rows whose spatial loops fit their axes and that pass the user's filters."""
     place = {variable: column for column, variable in enumerate(columns)}
+    if row_filters:
+        rows = rows.astype(np.int64)  # they multiply tile sizes
 
     def values(expr: Expr) -> Int64s:
         if isinstance(expr, Variable):
@@ -179,10 +179,10 @@ def _keep(
             ]
             if len(spread) == 1:
                 ((outer, inner),) = spread
-                mask &= values(outer) <= block.axis.size * values(inner)
+                mask &= values(outer) <= np.int64(block.axis.size) * values(inner)
             elif spread:
                 trips = [-(-values(outer) // values(inner)) for outer, inner in spread]
-                mask &= np.prod(trips, axis=0) <= block.axis.size
+                mask &= np.prod(trips, axis=0, dtype=np.int64) <= block.axis.size
     if row_filters:
         tiles = {dim: [values(edge[dim]) for edge in boundaries] for dim in dims}
         for row_filter in row_filters:

@@ -45,6 +45,8 @@ class AxisGroup:
     def rows(self) -> Int64s:
         """One legal choice per row, shape (choices, variables), made when they are first read.
 
+        Tile sizes have 64 bits, or 32 where there are very many.
+
         Raises `TablesTooLargeError` where they would not fit into memory.
         """
         return self._made(lambda: None)
@@ -88,6 +90,8 @@ class AxisGroup:
 
 MOST_TILES = 30_000_000
 """Tile sizes in a table: 240 MB; a search that reads them takes 1.3 to 1.5 GB."""
+VERY_MANY_ROWS = 1_000_000
+"""Rows that have 32 bits for each tile size, where these suffice."""
 MANY_ROWS = 200_000
 """Rows that are not tabulated in order to be counted: tiles that never fit are left out before they are."""
 
@@ -362,7 +366,8 @@ def _chains(
             check()
             columns[outside] = column[parent]
         columns.append(last)
-    rows = np.empty((len(last), length), dtype=np.int64)
+    # Products of tile sizes may need 64 bits; who multiplies those of very many rows has to widen them.
+    rows = np.empty((len(last), length), dtype=kind if len(last) > VERY_MANY_ROWS else np.int64)
     for step in reversed(range(length)):
         check()
         rows[:, step] = columns.pop()

@@ -28,7 +28,7 @@ from tilewright.formulation.mapping.space import Alike
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
-from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -261,8 +261,14 @@ class ArrangementTrees:
             for _, _, tree, _ in self._open:  # the next trees read others
                 tree.layout.drop_values()
         limits, tally = self._search.limits, self._search.tally
-        legal = LegalTables(problem, limits, self._tables).wanted(goal)
-        layout = laid_out(problem, limits, goal=goal, bank=self._bank, tally=tally, legal=legal)
+        # Very many rows are kept for no other tree: with these, its own take too much memory.
+        shared: SharedTables | None = self._tables
+        bank: TableBank | None = self._bank
+        if problem.space.rows > MOST_SHARED_ROWS:
+            shared, bank = None, None
+        legal = LegalTables(problem, limits, shared).wanted(goal)
+        layout = laid_out(problem, limits, goal=goal, bank=bank, tally=tally, legal=legal)
+        del legal  # its memory serves the tree's program
         tree = Tree(self._search, goal, layout=layout)
         if tree.empty:
             return None

@@ -43,7 +43,12 @@ class Portfolio:
         Where CP-SAT dies, branch and bound continues; its proof stands, without one the outcome is an error.
         """
         limits, problem = search.limits, search.problem
-        if limits.deterministic or limits.threads < 2 or problem.is_uneven or problem.space.rows > MOST_TABLED:
+        if (
+            limits.deterministic
+            or limits.threads < 2
+            or problem.is_uneven
+            or problem.space.rows > MOST_TABLED
+        ):
             return Branch().solve(search)
         over = threading.Event()
         delayed = _DelayedCpSat(search, self._head_start, over)

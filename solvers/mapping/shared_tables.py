@@ -25,6 +25,9 @@ from tilewright.solvers.mapping.array_bounds import ArrayBounds
 from tilewright.solvers.mapping.staged_tables import StagedTable, decided_by, decisive
 from tilewright.solvers.mapping.stages import Stage
 
+MOST_SHARED_ROWS = 1_000_000
+"""Rows of all axis groups of a problem whose tables others may read."""
+
 
 class SharedTables:
     """What layouts of problems read, for any objective; for one thread at a time.

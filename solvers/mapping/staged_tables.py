@@ -63,11 +63,7 @@ class StagedTable:
     """
 
     def __init__(
-        self,
-        table: GroupTable,
-        nest: Nest,
-        stages: Sequence[Stage],
-        check: Callable[[], None] = lambda: None,
+        self, table: GroupTable, nest: Nest, stages: Sequence[Stage], check: Callable[[], None] = lambda: None
     ) -> None:
         decided = [decided_by(table.group, nest, stage) for stage in stages]
         columns = _columns(table.group)

@@ -24,9 +24,15 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
-from tilewright.solvers.mapping.layout import MOST_TOGETHER, Deciding, LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.layout import (
+    MOST_TOGETHER,
+    Deciding,
+    LegalTables,
+    laid_out,
+    orders_of_decisions,
+)
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.shared_tables import tables_beside
+from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.tree import Tree
 
@@ -34,7 +40,6 @@ _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
-_MOST_SHARED = 1_000_000  # rows of all axis groups that later problems may read
 _SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
 
 
@@ -70,7 +75,7 @@ class TwoOrders:
     def _legal_tables(self) -> LegalTables:
         # Very many rows are kept for nobody else: with these, a tree's own take too much memory.
         problem = self._search.problem
-        shared = tables_beside(problem) if problem.space.rows <= _MOST_SHARED else None
+        shared = tables_beside(problem) if problem.space.rows <= MOST_SHARED_ROWS else None
         return LegalTables(self._problem, self._search.limits, shared)
 
     def _next_tree(self) -> Tree:

@@ -20,9 +20,12 @@ from reference import convolution, load
 
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping import axis_groups
+from tilewright.formulation.mapping import chains as chains_of_tiles
 from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import (
     MANY_ROWS,
+    SparseChains,
     axis_group_dims,
     balanced_chains,
     count_chains,
@@ -268,6 +271,39 @@ def test_number_of_valid_tilings_is_the_published_one(name: str, tilings: int) -
     """The tile sizes of the space that fit the machine are as many as the authors' program visits."""
     layer = load("dmazerunner_optima.json", "layers")[name]
     assert legal_tilings(layer) == layer["tilings"] == tilings
+
+
+@pytest.mark.parametrize("octave", [2, 8])
+@pytest.mark.parametrize(("bound", "length"), [(1, 2), (12, 1), (60, 3), (97, 2), (130, 3), (1500, 2)])
+def test_sparse_chains_are_those_of_few_sizes(octave: int, bound: int, length: int) -> None:
+    """Of all chains they are those whose tiles have sizes that are kept, and so are the counted ones."""
+    chains = SparseChains(octave)
+    kept = {*chains.menu(bound)(bound)}
+    assert {1, bound} <= kept
+    assert len(kept) <= octave * bound.bit_length() + 1
+    every = [row for row in balanced_chains(bound, length).tolist() if {*row} <= kept]
+    assert chains(bound, length).tolist() == every
+    assert count_chains(bound, length, chains) == len(every)
+
+
+def test_rows_of_very_many_tiles_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In fewer bits, with every axis full, with demands, and under a check that may end the call."""
+    layer, engine = parse_layer("gemm:M=24,N=60,K=36")[1], load_engine("eyeriss-256")
+    for demands in ((), ("tile(N@GLB)=5",)):
+        usual = layer_problem(layer, engine, parse_objective("edp"), constraints=demands)
+        with monkeypatch.context() as patch:
+            patch.setattr(chains_of_tiles, "VERY_MANY_ROWS", 0)
+            patch.setattr(chains_of_tiles, "MANY_ROWS", 0)
+            patch.setattr(axis_groups, "MANY_ROWS", 0)
+            narrow = layer_problem(layer, engine, parse_objective("edp"), constraints=demands)
+            for group, same in zip(narrow.space.groups, usual.space.groups, strict=True):
+                assert "rows" not in group.__dict__
+                group.make(lambda: None)
+                assert np.array_equal(group.rows, same.rows)
+                assert (group.rows.dtype == np.int32) == (not demands)
+            for group in layer_problem(layer, engine, parse_objective("edp")).space.groups:
+                with pytest.raises(LimitReachedError):
+                    group.make(Limits(0.0).check)
 
 
 @pytest.mark.parametrize("chains", [perfect_chains, balanced_chains, halved_chains])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -163,7 +164,7 @@ def test_tables_of_very_many_rows_are_kept_for_no_other_problem(monkeypatch: pyt
     """The optimum is the same; later problems find the tables of fewer rows alone."""
     keys = []
     for most in (10**6, 0):
-        monkeypatch.setattr(two_orders, "_MOST_SHARED", most)
+        monkeypatch.setattr(two_orders, "MOST_SHARED_ROWS", most)
         layer, engine = parse_layer("gemm:M=37,N=47,K=53")[1], load_engine("eyeriss-256")
         problem = layer_problem(layer, engine, parse_objective("edp"), alike=Alike(spaces=None))
         shared = tables_beside(problem)
@@ -174,16 +175,19 @@ def test_tables_of_very_many_rows_are_kept_for_no_other_problem(monkeypatch: pyt
     assert keys[0] == keys[1]
 
 
-def test_sparse_tiles_are_tiles_of_the_space() -> None:
-    """They are few, have all sizes between the least and the largest, and none that tiles cannot have."""
+def test_sparse_tiles_are_tiles_of_the_space_on_machines_of_fewer_levels_too() -> None:
+    """They are few, and mappings of them are mappings of the whole; so they are where a level is left out."""
     problem = problem_of("gemm:M=64,N=50257,K=768", "eyeriss-168")
-    sizes = large_problems._sparse_sizes(problem, 4)
-    assert sizes
-    for variable, kept in sizes.items():
-        assert kept <= {*variable.domain}
-        assert {min(variable.domain), max(variable.domain)} <= kept
-        assert len(kept) <= 4 * (max(variable.domain).bit_length() + 1)
-    assert 0 < problem.having(sizes).space.rows < problem.space.rows / 5
+    sparse = problem.with_sparse_tiles(4)
+    assert 0 < sparse.space.rows < problem.space.rows / 5
+    fewer = sparse.on(replace(problem.engine, levels=(problem.engine.levels[0], *problem.engine.levels[2:])))
+    assert fewer.space.tiles == sparse.space.tiles
+    arena, random = Arena(sparse), np.random.default_rng(1)
+    drawn = arena.draw(2000, random)
+    legal = np.flatnonzero(arena.score(drawn).legal)[:20]
+    assert len(legal)
+    for place in legal:
+        assert problem.outside(arena.mapping(drawn, int(place))) is None
 
 
 def test_a_bank_takes_what_it_needs_where_addresses_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def _tiles(table: GroupTable, nest: Nest) -> dict[str, list[Int64s]]:
         if isinstance(expr, Constant):
             return np.full(len(table), expr.value, dtype=np.int64)
         assert isinstance(expr, Variable)
-        return table.group.rows[:, place[expr]]
+        return table.group.rows[:, place[expr]].astype(np.int64)  # which are multiplied
 
     return {dim: [values(edge[dim]) for edge in nest.boundaries] for dim in table.group.dims}
 
