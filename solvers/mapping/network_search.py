@@ -11,6 +11,7 @@ from threading import Event
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
+from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
@@ -21,7 +22,9 @@ from tilewright.foundation.errors import InputError
 from tilewright.solvers.kept import tell
 from tilewright.solvers.mapping.adoption import AnswerSets
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest, search_answer_sets
-from tilewright.solvers.mapping.first_mapping import offer_any_mapping
+from tilewright.solvers.mapping.first_mapping import offer_any_mapping, offer_one_mapping
+from tilewright.solvers.mapping.large_problems import is_large
+from tilewright.solvers.mapping.layer_shares import after, is_spent, share_of_layer
 from tilewright.solvers.mapping.methods import is_prepared, method, prepare
 from tilewright.solvers.mapping.minimal_conflicts import explained
 from tilewright.solvers.mapping.network_problem import NetworkProblem
@@ -40,8 +43,10 @@ _GREEDY = 0.25
 """The part of a search's time that finding any mapping takes at most once it is over."""
 _BRIEF = 0.5
 """Seconds at most of a search that runs in a copy of this process."""
-_UNUSED = 0.02
-"""The part of its time that a search may leave which ends for want of more."""
+_MOMENT, _ONE = 0.25, 0.05
+"""Seconds of a share that a search may not have a mapping in, or in which one evaluation is all there is."""
+_LARGE = 0.5
+"""The part of a large layer's share in which a first mapping is sought."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,7 @@ def search_network(
     observer = observer or Unobserved()
     total = len(network.layers)
     _prepare(solver, limits, total, observer)
+    yield from search.first_mappings(observer, ended)
     turn = list(range(total))
     while turn:
         yield from search.round(turn, observer, ended)
@@ -123,6 +129,7 @@ class _NetworkSearch:
         self._open: dict[int, LayerProblem | None] = {}
         # Searches that run at once share nothing; those that follow each other do.
         self._alike: list[Alike] = []
+        self._is_first_round = True
 
     def open_layers(self) -> list[int]:
         """Layers that more time may do good, those without a mapping first; none where there is none."""
@@ -132,6 +139,47 @@ class _NetworkSearch:
         left.sort(key=lambda answer: (answer.result.key is not None, answer.index))
         return [answer.index for answer in left]
 
+    def first_mappings(
+        self, observer: Observer, ended: Callable[[LayerAnswer], None]
+    ) -> Iterator[LayerAnswer]:
+        """A mapping of every layer before all else, where a layer's share of the time is a moment.
+
+        Each is among those of an exact method; heuristics have none but their own.
+        """
+        limits, network = self._limits, self._network
+        share = share_of_layer(limits, len(network.layers), min(limits.threads, len(network.layers))).seconds
+        engine = method(self._solver)
+        if share is None or share >= _MOMENT or len(network.layers) < 2:
+            return
+        if not engine.exact or limits.deterministic or self._sets:
+            return
+        alike = Alike(spaces=None)
+        for index, layer in enumerate(network.layers):
+            if limits.expired:
+                return
+            observer.layer(index + 1, len(network.layers), layer)
+            began = limits.clock()
+            problem = network.states[index](alike)
+            own = replace(limits, started=began, seconds=limits.remaining)
+            search = LayerSearch(problem, own, observer.point, exact=engine.exact)
+            compulsory = least_key(problem)
+            if compulsory > 0:
+                search.raise_bound(compulsory, "compulsory traffic")
+            if share < _ONE:
+                offer_one_mapping(search)
+            else:
+                # Tables of a large layer take longer than its share; others are searched better than that.
+                part = own.share(longest=share * _LARGE if is_large(problem) else 0.0)
+                offer_any_mapping(search, partial(_is_over, part))
+            result = search.result(self._solver, engine.version)
+            # Searches that run at once share nothing.
+            self._open[index] = problem if limits.threads == 1 else replace(problem, alike=None)
+            space = ClaimedSpace.of(problem)
+            answer = LayerAnswer(layer, result, space, AnswerSets(), index, is_open=True)
+            self._known[index] = answer
+            ended(answer)
+            yield answer
+
     def round(
         self, turn: Sequence[int], observer: Observer, ended: Callable[[LayerAnswer], None]
     ) -> Iterator[LayerAnswer]:
@@ -140,8 +188,9 @@ class _NetworkSearch:
         over = Event()
         shared = self._limits.stopping(WhenSet(over)) if workers > 1 else self._limits
         # The first round leaves some time, so that layers that turn out hard can be searched again.
-        if shared.seconds is not None and not self._known and len(turn) > 1:
+        if shared.seconds is not None and self._is_first_round and len(turn) > 1:
             shared = replace(shared, seconds=_FIRST * shared.seconds)
+        self._is_first_round = False
 
         def known(answer: LayerAnswer | None) -> None:
             if answer is not None:
@@ -214,7 +263,7 @@ class _NetworkSearch:
         own_limits, before = share, None
         if earlier is not None:
             # The earlier result goes on: its trace, its bound, and the seconds that it has taken.
-            own_limits, before = _after(share, earlier.result, self._limits), earlier.result
+            own_limits, before = after(share, earlier.result, self._limits), earlier.result
         # Half of the time for one best mapping, half for the sets that are asked for around it.
         first = own_limits.share(0.5 if self._sets else 1.0)
         if before is not None and before.status is Status.OPTIMAL:  # the sets are open
@@ -222,7 +271,7 @@ class _NetworkSearch:
         else:
             result, problem = self._searched(index, first, observer, before, self._open.get(index))
         # A search that gave up before its time would give up again.
-        is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and _is_spent(first, share)
+        is_open = result.status in (Status.FEASIBLE, Status.UNKNOWN) and is_spent(first, share)
         has_none = is_open and result.status is Status.UNKNOWN and bool(share.seconds)
         # The limit struck while the problem was stated; a greedy mapping needs it.
         if has_none and problem is None and not self._limits.expired:
@@ -233,7 +282,7 @@ class _NetworkSearch:
         if earlier is not None:
             answer_sets = earlier.sets.completed(answer_sets)
         is_open = is_open or (
-            bool(self._sets) and not answer_sets.are_complete and _is_spent(own_limits, share)
+            bool(self._sets) and not answer_sets.are_complete and is_spent(own_limits, share)
         )
         is_open = is_open and result.status not in (Status.INFEASIBLE, Status.ERROR, Status.INTERRUPTED)
         result = explained(result, problem, own_limits, observer.phase)
@@ -287,43 +336,12 @@ def _told(done: Quick[LayerAnswer], observer: Observer) -> LayerAnswer:
     return done.answer
 
 
+def _is_over(limits: Limits) -> bool:
+    return limits.expired
+
+
 def _given(problem: LayerProblem) -> LayerProblem:
     return problem
-
-
-def _is_spent(limits: Limits, share: Limits) -> bool:
-    """Whether the time of a search is over, but for what solvers leave of their share of it."""
-    remaining = limits.remaining
-    return remaining is not None and remaining <= _UNUSED * (share.seconds or 0.0)
-
-
-def _after(share: Limits, earlier: LayerResult, limits: Limits) -> Limits:
-    """A share of the time of a search that goes on: seconds count from the first one's beginning.
-
-    It takes pains only if it gets further than before: at least twice as long, if so much is left.
-    """
-    remaining = limits.remaining
-    if share.seconds is None or remaining is None:
-        return share
-    seconds = max(share.seconds, min(remaining, 2 * earlier.wall_seconds))
-    return replace(
-        share, seconds=seconds + earlier.wall_seconds, started=share.started - earlier.wall_seconds
-    )
-
-
-def share_of_layer(limits: Limits, left: int, workers: int = 1) -> Limits:
-    """Limits of one search of several that counts from now.
-
-    Parameters
-    ----------
-    left : searches that have not begun, this one included
-    workers : searches that run at the same time; they share time and threads
-    """
-    remaining = limits.remaining
-    in_parallel = min(workers, left)
-    seconds = None if remaining is None else remaining / -(-left // in_parallel)
-    threads = max(1, limits.threads // in_parallel)
-    return replace(limits, seconds=seconds, started=limits.clock(), threads=threads)
 
 
 def _prepare(solver: str, limits: Limits, layers: int, observer: Observer) -> None:

@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
 from tilewright.solvers.mapping import neighbourhoods
-from tilewright.solvers.mapping.first_mapping import offer_any_mapping
+from tilewright.solvers.mapping.first_mapping import offer_one_mapping
 from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
 from tilewright.solvers.mapping.pattern_machines import levels_of, machine_of, machines_stand_alone, stores_of
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
@@ -31,7 +31,7 @@ CHECKS = 100_000
 def begun(problem: LayerProblem) -> LayerSearch:
     """A search that knows some mapping, and ends though its steps do not."""
     search = LayerSearch(problem, Limits(threads=1).stopping(AfterChecks(CHECKS)))
-    offer_any_mapping(search, lambda: False)
+    offer_one_mapping(search, lambda: False)
     return search
 
 

@@ -240,3 +240,33 @@ def test_short_shares_are_not_tried_in_copies(
     problem = network(*range(3, 9))
     assert len(list(search_network(problem, limits=Limits(seconds=seconds, threads=2)))) >= 6
     assert asked == ([6] if copies else [])
+
+
+@pytest.mark.parametrize(("solver", "seconds"), [("auto", 0.5), ("auto", 0.1), ("kapla", 0.5)])
+def test_every_layer_has_a_mapping_before_any_is_searched(
+    solver: str, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shares are moments, and no search finds anything in them: exact methods have mappings all the same."""
+    searched_layers: list[int] = []
+
+    def finds_nothing(state: Any, solver: str, limits: Limits, *rest: Any) -> tuple[LayerResult, Any]:
+        problem = state()
+        searched_layers.append(problem.operator.bounds["M"])
+        search = LayerSearch(problem, limits)
+        if rest[-1] is not None:
+            search.resume(rest[-1])
+        clock.now += seconds
+        return search.result(solver, "1"), problem
+
+    monkeypatch.setattr(network_search, "_search", finds_nothing)
+    clock = Clock()
+    limits = Limits(seconds=seconds, threads=1, clock=clock)
+    answers = [*search_network(network(12, 24, 30), solver, limits)]
+    known = last(answers)
+    assert len(known) == 3
+    assert searched_layers[:1] == [12]
+    found = [answer.result.key is not None for answer in known.values()]
+    assert all(found) if solver == "auto" else not any(found[1:])
+    if solver == "auto":
+        assert [answer.index for answer in answers][:3] == [0, 1, 2]
+        assert all(0 < (known[index].result.bound or 0) <= known[index].result.key for index in known)
