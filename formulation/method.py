@@ -52,3 +52,16 @@ class Method(Protocol[S_contra]):
 def is_stochastic(method: object) -> bool:
     """Whether a method's answer depends on the seed; one that draws at random says so by ``stochastic``."""
     return bool(getattr(method, "stochastic", False))
+
+
+def states_models(method: object) -> bool:
+    """Whether a method states the whole space as a model, which takes memory for every row of tiles.
+
+    One that does says so by ``states_models``; it sees fewer rows then (``solvers/mapping/narrowed.py``).
+    """
+    return bool(getattr(method, "states_models", False))
+
+
+def knows_arrangements(method: object) -> bool:
+    """Whether a method searches all arrangements of uneven storage by itself, as it says by that name."""
+    return bool(getattr(method, "knows_arrangements", False))

@@ -35,6 +35,7 @@ class Branch:
 
     name = "branch"
     exact = True
+    knows_arrangements = True
 
     @property
     def version(self) -> str:

@@ -17,13 +17,12 @@ from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
-from tilewright.formulation.method import Outcome
+from tilewright.formulation.method import Outcome, knows_arrangements
 from tilewright.solvers.mapping.narrowed import solve_narrowed
 from tilewright.solvers.mapping.part_search import PartSearch
 
 _COMPOSED = "auto"
 """Whose methods work by themselves."""
-_TOGETHER = ("branch",)
 _SHARE = 0.25  # of the time, for the even part at least: among thousands it has hardly any
 _CAPPED = ("energy", "cycles", "edp")
 _NOTHING = "no mapping satisfies all constraints"
@@ -56,7 +55,7 @@ class ByArrangement:
             return self._solve(search)
 
     def _solve(self, search: LayerSearch) -> Outcome:
-        if self.name in _TOGETHER:
+        if knows_arrangements(self._method):
             return self._method.solve(search)
         if not search.problem.is_uneven:
             return solve_narrowed(search, self._method)

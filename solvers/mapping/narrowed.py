@@ -17,14 +17,13 @@ from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
-from tilewright.formulation.method import Outcome
+from tilewright.formulation.method import Outcome, states_models
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import LegalTables
 from tilewright.solvers.mapping.part_search import PartSearch
 
 MOST_STATED = 200_000  # rows of tiles of all axis groups, in a model of a mathematical program
 MOST_TABLED = 1_000_000  # rows of tables that other methods read
-_STATING = ("cpsat", "highs", "cbc")
 _SHARE = 0.5  # of the time that is left, for a mapping before the rows that are wanted are known
 
 TOO_MANY = "tiles are too many for this method: halved ones were searched"
@@ -36,7 +35,7 @@ def solve_narrowed(search: LayerSearch, method: LayerMethod) -> Outcome:
     Raises ``LimitReachedError`` where a limit strikes before the method is at work.
     """
     problem = search.problem
-    is_stating = method.name in _STATING
+    is_stating = states_models(method)
     if problem.space.rows <= (MOST_STATED if is_stating else MOST_TABLED):
         return method.solve(search)
     compulsory = least_key(problem)

@@ -16,7 +16,9 @@ from instances import Instance, instances
 
 from tilewright.formulation.limits import Limits, TablesTooLargeError
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
@@ -109,6 +111,26 @@ def test_a_heuristic_finds_a_mapping_of_a_space_that_memory_does_not_hold(solver
     assert 0 < result.bound < result.key
     for key in random_keys(problem.with_halved_tiles(), 2000, 1):
         assert result.bound <= key
+
+
+@pytest.mark.parametrize("stating", [True, False])
+def test_a_method_says_itself_whether_it_states_models(
+    stating: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new solver is narrowed like those that ship, whatever its name."""
+    rows: list[int] = []
+
+    class New:
+        name, exact, version, states_models = "new", True, "1", stating
+
+        def solve(self, search: LayerSearch) -> Outcome:
+            rows.append(search.problem.space.rows)
+            return Outcome()
+
+    monkeypatch.setattr(narrowed, "MOST_STATED", 10)
+    problem = problem_of("gemm:M=16,N=12,K=8", "eyeriss-256")
+    narrowed.solve_narrowed(LayerSearch(problem, Limits()), New())
+    assert (rows == [problem.space.rows]) is not stating
 
 
 def test_demands_that_leave_no_halved_tile(monkeypatch: pytest.MonkeyPatch) -> None:

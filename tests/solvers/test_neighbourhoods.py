@@ -77,7 +77,7 @@ def test_the_last_mapping_is_the_best_of_its_neighbourhoods(seed: int) -> None:
 
 def test_steps_go_on_where_the_search_knows_a_better_mapping() -> None:
     """Nothing is searched twice, and a better mapping from elsewhere has neighbourhoods of its own."""
-    problem = loose_problem(35)
+    problem = loose_problem(11)
     search = begun(problem)
     around = Neighbourhoods(search, "test")
     assert [*around.steps()]

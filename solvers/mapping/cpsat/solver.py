@@ -37,6 +37,7 @@ class CpSat:
 
     name = "cpsat"
     exact = True
+    states_models = True
 
     @property
     def version(self) -> str:

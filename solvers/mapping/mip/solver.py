@@ -24,6 +24,7 @@ class Mip:
 
     name = ""
     exact = True
+    states_models = True
     needs: tuple[str, ...] = ("pulp",)
 
     def __init__(self, command: tuple[str, ...] | None = None) -> None:
