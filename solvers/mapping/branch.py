@@ -22,11 +22,14 @@ from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.large_problems import go_on_without_tables, is_large, offer_perfect_factors
+from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.solvers.mapping.two_orders import TwoOrders
 
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
+_SHORT = "the tables of all tiles do not fit into the memory that there is: parts of the space were searched"
 _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
 
 
@@ -56,10 +59,17 @@ class Branch:
         try:
             return self._search(search)
         except TablesTooLargeError as too_large:
+            message = str(too_large)
+        except MemoryError:
+            message = _SHORT
+            if isinstance(search, PartSearch | PatternSearch):
+                return Outcome(False, message)  # the whole goes on with other parts
+        # Outside the handlers, which hold the tables that were there.
+        with suppress(MemoryError):
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(search.limits.part(_SHARE, _ANNEALED)))
             go_on_without_tables(search, self)
-            return Outcome(False, str(too_large))
+        return Outcome(False, message)
 
     def _search(self, search: LayerSearch) -> Outcome:
         """Search all trees; raises `TablesTooLargeError` where memory does not suffice for any of them."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +165,34 @@ def test_branch_and_bound_goes_on_where_tables_are_too_large(
     assert result.key is not None
     assert best.key <= result.key <= 1.2 * best.key
     assert result.bound is None or result.bound <= best.key
+
+
+@pytest.mark.parametrize(("storage", "fails_at"), [("even", 0), ("even", 2), ("uneven", 1)])
+def test_a_search_that_runs_out_of_memory_goes_on_with_parts(
+    storage: str, fails_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends with a mapping and a bound of before, whichever tables the memory did not hold."""
+    problem = problem_of("gemm:M=7,N=10,K=6", "eyeriss-256", storage=storage)
+    best = solve(problem, "branch")
+    assert best.key is not None
+    calls: list[None] = []
+    real = two_orders.laid_out
+
+    def short(*arguments: Any, **named: Any) -> object:
+        calls.append(None)
+        if len(calls) > fails_at:
+            raise MemoryError
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(two_orders, "laid_out", short)
+    monkeypatch.setattr(arrangement_trees, "laid_out", short)
+    result = solve(problem, "branch", Limits(4))
+    assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
+    assert result.key is not None
+    assert best.key <= result.key
+    assert result.bound is None or result.bound <= best.key
+    if result.status is Status.FEASIBLE:
+        assert "memory" in result.message
 
 
 def test_bounds_rise_with_time_where_tables_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
