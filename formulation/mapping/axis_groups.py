@@ -118,7 +118,8 @@ def axis_group(
 def _count(bound: int, length: int, chains: Chains, steps: Steps) -> int:
     """How many chains there are at most."""
     if chains is every_chain:
-        return math.comb(bound + length - 1, length)
+        every = math.comb(bound + length - 1, length)
+        return every if len(steps) < 2 else min(every, math.prod(map(len, steps[1])))
     if chains is halved_chains:
         return len(halved_chains(bound, length, *steps))
     return count_chains(bound, length, chains, *steps)
@@ -136,7 +137,8 @@ def _steps(
 
     What has more is left out by `_keep` in any case; not to make it saves memory.
     """
-    if not (chains in (perfect_chains, balanced_chains, halved_chains) or isinstance(chains, SparseChains)):
+    limited = (perfect_chains, balanced_chains, halved_chains, every_chain)
+    if not (chains in limited or isinstance(chains, SparseChains)):
         return ()
     most = tuple(
         block.axis.size if block.axis is not None else 0

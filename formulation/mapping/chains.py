@@ -247,9 +247,16 @@ class SparseChains:
 
 
 @lru_cache(maxsize=128)
-def every_chain(bound: int, length: int, check: Check = no_check) -> Int64s:
-    """All non-increasing sequences of ``length`` tile sizes up to the bound.  Shape (chains, length)."""
-    return _chains(bound, length, lambda size: range(1, size + 1), check=check)
+def every_chain(
+    bound: int, length: int, most: tuple[int, ...] = (), among: Among = (), check: Check = no_check
+) -> Int64s:
+    """All non-increasing sequences of ``length`` tile sizes up to the bound.
+
+    Parameters
+    ----------
+    bound, length, most, among, check : as for `perfect_chains`, as is the shape
+    """
+    return _chains(bound, length, lambda size: range(1, size + 1), most, among, check)
 
 
 def listed(chains: Callable[..., Int64s], count: int, check: Check, *arguments: object) -> Int64s:

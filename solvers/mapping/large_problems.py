@@ -36,6 +36,7 @@ from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_machines import PatternSearch
+from tilewright.solvers.mapping.presolve.encode import tile_sizes
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 
 LARGE = 100_000  # rows of all axis groups together
@@ -57,7 +58,7 @@ _LONG = 60.0  # seconds at most for halved tiles there
 _MORE = (4, 16, 64)  # times the usual effort of rounds of bounds there
 
 PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
-SPARSE, LEAST_TILES = "sparse tiles", "least tiles"
+SPARSE, LEAST_TILES, NEARBY = "sparse tiles", "least tiles", "tiles nearby"
 OF_OUTER_LEVELS, OF_INNER_LEVELS = "tiles of outer levels", "tiles of inner levels"
 
 
@@ -165,6 +166,7 @@ def go_on_without_tables(search: LayerSearch, method: LayerMethod) -> None:
     problem = search.problem
     if problem.space.tiles == EVERY_INTEGER:
         _offer(search, problem.even().with_least_tiles(), LEAST_TILES, method, _MOSTLY, math.inf)
+        _offer_tiles_nearby(search, method)
     elif not problem.space.nest.perfect:
         halved = problem.even().with_halved_tiles()
         offer_sparse_tiles(search, method)
@@ -174,6 +176,26 @@ def go_on_without_tables(search: LayerSearch, method: LayerMethod) -> None:
     if has_store_bounds(problem) and not search.done:
         with suppress(LimitReachedError):
             _know_more_of_inner_levels(search, method)
+
+
+def _offer_tiles_nearby(search: LayerSearch, method: LayerMethod) -> None:
+    """Offer better mappings whose tiles are some integers larger or smaller than those of the best one.
+
+    Of any number of integers a few are searched in a moment; what is better has others nearby.
+    """
+    problem, reach = search.problem.even(), 1
+    while search.answer is not None and not search.done:
+        answer = search.answer
+        part = problem.having(
+            {
+                variable: frozenset(range(max(1, size - reach), size + reach + 1)) & {*variable.domain}
+                for variable, size in tile_sizes(problem, answer).items()
+            }
+        )
+        if part.space.rows > LARGE:
+            return
+        _offer(search, part, NEARBY, method, _DEEP_SHARE, _LONG)
+        reach = 1 if search.answer is not answer else reach + 1
 
 
 def _know_more_of_inner_levels(search: LayerSearch, method: LayerMethod) -> None:

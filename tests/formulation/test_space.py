@@ -286,6 +286,34 @@ def test_sparse_chains_are_those_of_few_sizes(octave: int, bound: int, length: i
     assert count_chains(bound, length, chains) == len(every)
 
 
+@settings(max_examples=effort(20), deadline=None)
+@given(st.data())
+def test_rows_of_some_sizes_are_those_among_all(data: st.DataObject) -> None:
+    """Whatever tiles a space has, what is narrowed to some sizes has the rows with these."""
+    kind = data.draw(st.sampled_from([{"factors": "perfect"}, {}, {"tiles": "every"}]))
+    bounds = [data.draw(st.integers(1, 9)) for _ in "MNK"]
+    layer = parse_layer("gemm:M={},N={},K={}".format(*bounds))[1]
+    problem = layer_problem(layer, load_engine("eyeriss-168"), parse_objective("edp"), **kind)
+    for group in problem.space.groups:
+        sizes = {
+            variable: data.draw(st.frozensets(st.sampled_from([*variable.domain]), min_size=1))
+            for variable in group.variables
+            if data.draw(st.booleans())
+        }
+        assert group.narrowed is not None
+        narrowed = group.narrowed(sizes)
+        wanted = [
+            row
+            for row in group.rows.tolist()
+            if all(
+                size in sizes.get(variable, (size,))
+                for variable, size in zip(group.variables, row, strict=True)
+            )
+        ]
+        assert narrowed.rows.tolist() == wanted
+        assert narrowed.most >= len(wanted)
+
+
 def test_rows_of_very_many_tiles_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """In fewer bits, with every axis full, with demands, and under a check that may end the call."""
     layer, engine = parse_layer("gemm:M=24,N=60,K=36")[1], load_engine("eyeriss-256")

@@ -25,6 +25,8 @@ from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.candidates import Arena
 from tilewright.solvers.mapping import arrangement_trees, large_problems, narrowed, table_bank, two_orders
+from tilewright.solvers.mapping.branch import Branch
+from tilewright.solvers.mapping.first_mapping import offer_one_mapping
 from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -193,6 +195,22 @@ def test_a_search_that_runs_out_of_memory_goes_on_with_parts(
     assert result.bound is None or result.bound <= best.key
     if result.status is Status.FEASIBLE:
         assert "memory" in result.message
+
+
+@pytest.mark.parametrize("layer", ["gemm:M=10,N=6,K=3", "gemm:M=7,N=9,K=5"])
+def test_tiles_nearby_are_better_and_never_better_than_all(layer: str) -> None:
+    """Some integers away from any mapping are better ones; none of them is better than the best of all."""
+    problem = problem_of(layer, "eyeriss-168", tiles="every")
+    best = solve(problem, "branch")
+    search = LayerSearch(problem, Limits(20))
+    offer_one_mapping(search)
+    key = search.key
+    large_problems._offer_tiles_nearby(search, Branch())
+    assert best.key is not None
+    assert key is not None
+    assert search.key is not None
+    assert best.key <= search.key < key
+    assert search.bound is None
 
 
 def test_bounds_rise_with_time_where_tables_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
