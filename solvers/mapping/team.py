@@ -99,12 +99,13 @@ class Team:
 
     def rest(self) -> Iterator[Nodes]:
         """Await the blocks that are searched; gives complete decisions."""
+        if self._threads is None:
+            return
         try:
             yield from self._ended(wait(self._running).done)
         finally:
-            if self._threads is not None:
-                self._threads.shutdown()
-                self._threads = None
+            self._threads.shutdown()
+            self._threads = None
 
     def _ended(self, done: set[Future[Nodes | None]]) -> Iterator[Nodes]:
         for future in done:
