@@ -43,6 +43,7 @@ _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at o
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
+_FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
@@ -183,7 +184,8 @@ class ArrangementTrees:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
             on_bound(self._least)
 
-        if self._is_quick(problem, even_open):
+        arrangements = sum(bounds.arrangements for bounds in machines)
+        if arrangements <= _FEW_AT_ONCE and self._is_quick(problem, even_open):
             computing = machines[0].computing()
             for bounds in machines:
                 bounds.begin(learned, computing)

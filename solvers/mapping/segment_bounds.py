@@ -46,7 +46,7 @@ CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
-_MOST_AT_ONCE = 1_000_000  # of these inside, for each sequence of points, where nothing is known of the part
+_MOST_AT_ONCE = 4_000_000  # of these inside a machine, where nothing is known of the part; a fourth of each
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
@@ -150,6 +150,11 @@ class SegmentBounds:
         self._is_searched = False  # what the inside costs at least
         self._tables = tables
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
+
+    @property
+    def arrangements(self) -> int:
+        """How many of them there are."""
+        return len(self._wholes)
 
     def computing(self) -> int:
         """Cycles in which every mapping computes at least: those of the best splits over the array alone.
@@ -265,12 +270,15 @@ class SegmentBounds:
         """What is left inside; what that spends there at least is known then."""
         survivors: list[Survivors] = []
         most = _MOST_INSIDE * len(self._near)
-        most = most if self._is_searched else min(most, _MOST_AT_ONCE)
+        most = most if self._is_searched else min(most, _MOST_AT_ONCE // 4)
+        before = self._search.tally.nodes
         for inner, alone in zip(self._inner, self._inner_parts, strict=True):
             part = charged(alone, self._problem.objective, self._outside)
             left = self._survivors(inner, part, within(part.space), self._outside, most)
-            if not self._is_searched and any(own.tiles is None for own in left):
-                raise ManyTilesError
+            if not self._is_searched:
+                spent = self._search.tally.nodes - before
+                if spent > _MOST_AT_ONCE or any(own.tiles is None for own in left):
+                    raise ManyTilesError
             survivors += left
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
