@@ -34,7 +34,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.foundation.arrays import Indices, Int64s, among
+from tilewright.foundation.arrays import Indices, Int64s, among, contained
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -256,7 +256,7 @@ def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: 
     kept = np.arange(len(group))
     # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
     for tile, sizes in zip(_boundary_tiles(space, edges, group), wanted.T, strict=True):
-        kept = kept[np.isin(group.sizes(tile)[kept], sizes)]
+        kept = kept[contained(group.sizes(tile)[kept], sizes)]
     left = group.having(group.rows[kept])
     return kept[among(tiles_at(space, edges, left), wanted)]
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
@@ -41,6 +42,8 @@ _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
+_QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
+_FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
@@ -168,7 +171,7 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
-        from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
+        from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
 
         problem = replace(self._search.problem, alike=Alike())
         even_open, self._parts = self._is_even_open(), PartTables()
@@ -181,6 +184,15 @@ class ArrangementTrees:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
             on_bound(self._least)
 
+        arrangements = sum(bounds.arrangements for bounds in machines)
+        if arrangements <= _FEW_AT_ONCE and self._is_quick(problem, even_open):
+            computing = machines[0].computing()
+            for bounds in machines:
+                bounds.begin(learned, computing)
+            with suppress(ManyTilesError):
+                self._search_below(machines, self._goal, on_bound)
+                return
+            self._open.clear()  # stated again where less is left of them
         for bounds in machines:
             bounds.begin(learned)
         if even_open and is_large(problem):
@@ -188,16 +200,29 @@ class ArrangementTrees:
         for cutoff in self._cutoffs():
             on_bound(self._least)
             goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
-            lower_bound, self._cutoff = self._unstated, cutoff
-            for bounds in machines:
-                known = partial(_larger, lower_bound, bounds)
-                if not self._state(bounds.parts(goal), goal, known, on_bound):
-                    return
-            self._unstated = math.inf
-            self._exhaust(on_bound)
-            if self._search.done:
+            self._cutoff = cutoff
+            if not self._search_below(machines, goal, on_bound):
                 return
             self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
+
+    def _search_below(
+        self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
+    ) -> bool:
+        """Search all that a goal wants of some machines; whether that was done before the whole search."""
+        lower_bound = self._unstated
+        for bounds in machines:
+            known = partial(_larger, lower_bound, bounds)
+            if not self._state(bounds.parts(goal), goal, known, on_bound):
+                return False
+        self._unstated = math.inf
+        self._exhaust(on_bound)
+        return not self._search.done
+
+    def _is_quick(self, problem: LayerProblem, even_open: bool) -> bool:
+        """Whether all that may beat the best even mapping is listed as quickly as its bounds are searched."""
+        is_known = problem.space.nest.perfect and not even_open and goal_of(self._search) is not None
+        demands = problem.constraints.rules  # of the even space, whose splits over the array are then not all
+        return is_known and not demands and not self._goal.both and problem.space.rows <= _QUICK
 
     def _cutoffs(self) -> Iterator[float]:
         """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""

@@ -16,7 +16,6 @@ from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
-from tilewright.heuristics.mapping.annealing import Annealing
 from tilewright.solvers.mapping import program
 from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.by_arrangement import ByArrangement
@@ -67,7 +66,7 @@ class Branch:
         # Outside the handlers, which hold the tables that were there.
         with suppress(MemoryError):
             with suppress(LimitReachedError):
-                ByArrangement(Annealing()).solve(search.within(search.limits.part(_SHARE, _ANNEALED)))
+                _annealing().solve(search.within(search.limits.part(_SHARE, _ANNEALED)))
             go_on_without_tables(search, self)
         return Outcome(False, message)
 
@@ -108,9 +107,9 @@ class Branch:
             short = limits.remaining is not None and limits.remaining < _COMPILING
             # A short limit may pass before the code is compiled, so that this mapping is the answer;
             # otherwise any mapping will do as a start.
-            annealing = Annealing() if short else Annealing(walkers=64, steps=60)
+            annealing = _annealing() if short else _annealing(walkers=64, steps=60)
             with suppress(LimitReachedError):  # compiled before the tables were filled
-                ByArrangement(annealing).solve(search.within(limits.stopping(WhenSet(program.READY))))
+                annealing.solve(search.within(limits.stopping(WhenSet(program.READY))))
         return program.await_compiled(lambda: search.done)
 
     def _on_hard(self, search: LayerSearch) -> Callable[[], None]:
@@ -123,7 +122,7 @@ class Branch:
                 return  # random walks hardly ever find anything better
             limits = search.limits.part(_SHARE, _ANNEALED)
             with suppress(LimitReachedError):
-                ByArrangement(Annealing()).solve(search.within(limits))
+                _annealing().solve(search.within(limits))
 
         return offer
 
@@ -138,3 +137,10 @@ class Branch:
                 search.raise_bound(safe if goal is None else min(safe, goal), self.name)
 
         return on_bound
+
+
+def _annealing(**options: int) -> ByArrangement:
+    """Random walks in all storage; loaded late, as most searches end without them."""
+    from tilewright.heuristics.mapping.annealing import Annealing
+
+    return ByArrangement(Annealing(**options))

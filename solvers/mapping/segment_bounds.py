@@ -46,6 +46,7 @@ CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
+_MOST_AT_ONCE = 4_000_000  # of these inside a machine, where nothing is known of the part; a fourth of each
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
@@ -71,6 +72,10 @@ class Survivors:
     energy: float
     cycles: float
     tiles: Tiles | None
+
+
+class ManyTilesError(Exception):
+    """Too much may beat the incumbent to be listed before more is known of the parts."""
 
 
 class PartTables:
@@ -141,30 +146,52 @@ class SegmentBounds:
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
         self._near_parts: list[LayerProblem] = []
+        self._inner_parts: list[LayerProblem] = []
+        self._is_searched = False  # what the inside costs at least
         self._tables = tables
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
-    def begin(self, known: Callable[[], None]) -> None:
+    @property
+    def arrangements(self) -> int:
+        """How many of them there are."""
+        return len(self._wholes)
+
+    def computing(self) -> int:
+        """Cycles in which every mapping computes at least: those of the best splits over the array alone.
+
+        Even storage has all splits, and nothing else counts.  0 where cycles do not count.
+        """
+        if not self._powers[1]:
+            return 0
+        stated = replace(self._problem.statement, cycles=self._problem.space.nest.steps())
+        return self._least([replace(self._problem, statement=stated, limits=(), objective=CYCLES)])
+
+    def begin(self, known: Callable[[], None], computing: int | None = None) -> None:
         """Find what each part costs at least.
 
         Parameters
         ----------
         known : called with every better bound
+        computing : cycles of computing at least, where parts are listed at once: then these will do, and what
+            the inside spends at least is known once it is listed
         """
         problem, (a, b) = self._problem, self._powers
-        limits = self._search.limits
-        self._inner_parts = _listed((inside_part(problem, inner) for inner in self._inner), limits)
-        if b or self._goal.both:
+        limits, self._is_searched = self._search.limits, computing is None
+        if not self._inner_parts:
+            self._inner_parts = _listed((inside_part(problem, inner) for inner in self._inner), limits)
+        if computing is not None:
+            self._busy = computing
+        elif b or self._goal.both:
             self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
         if stores_near(problem):
             stated = (outside_part(problem, near, self._busy) for near in self._near)
             self._near_parts = _listed(stated, limits)
         if self._counts_energy:
             self._outside = self._least(self._near_parts)
-            self._inside = self._least(self._inner_parts)
+            self._inside = self._least(self._inner_parts) if self._is_searched else 0
         self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
         known()
-        if b:
+        if b and self._is_searched:
             both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
             self.least = max(self.least, both * (1 - BAND))
         self._root = self.least
@@ -174,7 +201,8 @@ class SegmentBounds:
     def parts(self, goal: Goal) -> Iterator[LayerProblem]:
         """The problems of the arrangements in which a goal may find something, the most promising ones first.
 
-        Those that are not given out hold nothing that it wants.
+        Those that are not given out hold nothing that it wants.  Raises `ManyTilesError` before the first one
+        where parts are to be listed at once, and what is left inside is too much for that.
         """
         self._goal = goal
         self._inside, self._outside = self._everywhere  # what is raised below holds for this goal alone
@@ -241,11 +269,17 @@ class SegmentBounds:
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
         survivors: list[Survivors] = []
+        most = _MOST_INSIDE * len(self._near)
+        most = most if self._is_searched else min(most, _MOST_AT_ONCE // 4)
+        before = self._search.tally.nodes
         for inner, alone in zip(self._inner, self._inner_parts, strict=True):
             part = charged(alone, self._problem.objective, self._outside)
-            survivors += self._survivors(
-                inner, part, within(part.space), self._outside, _MOST_INSIDE * len(self._near)
-            )
+            left = self._survivors(inner, part, within(part.space), self._outside, most)
+            if not self._is_searched:
+                spent = self._search.tally.nodes - before
+                if spent > _MOST_AT_ONCE or any(own.tiles is None for own in left):
+                    raise ManyTilesError
+            survivors += left
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.columns import Classes
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.tables import GroupTable
-from tilewright.foundation.arrays import Floats, Int32s, Int64s
+from tilewright.foundation.arrays import Floats, Int32s, Int64s, contained
 from tilewright.solvers.mapping.cell_bounds import bound_cells
 from tilewright.solvers.mapping.stages import Stage
 
@@ -241,7 +241,7 @@ def settled_cells(
     for stage in range(len(staged[0].starts) if staged else 0):
         starts = [own.starts[stage] for own in staged]
         if all(
-            np.isin(np.flatnonzero(np.diff(own)) + 1, begin).all()
+            contained(np.flatnonzero(np.diff(own)) + 1, begin).all()
             for own, begin in zip(of_rows, starts, strict=True)
         ):
             return stage, [own[begin] for own, begin in zip(of_rows, starts, strict=True)]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING
 
 from tilewright.solvers.mapping.descent import Descent
 from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.nodes import Nodes
+
+if TYPE_CHECKING:  # loaded where a second thread begins
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 
 class Team:
@@ -90,6 +93,8 @@ class Team:
             if leaves is not None:
                 yield leaves
             return
+        from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+
         if self._threads is None:
             self._threads = ThreadPoolExecutor(thread_name_prefix="descent")
         for descent in waiting:
@@ -99,12 +104,15 @@ class Team:
 
     def rest(self) -> Iterator[Nodes]:
         """Await the blocks that are searched; gives complete decisions."""
+        if self._threads is None:
+            return
+        from concurrent.futures import wait
+
         try:
             yield from self._ended(wait(self._running).done)
         finally:
-            if self._threads is not None:
-                self._threads.shutdown()
-                self._threads = None
+            self._threads.shutdown()
+            self._threads = None
 
     def _ended(self, done: set[Future[Nodes | None]]) -> Iterator[Nodes]:
         for future in done:

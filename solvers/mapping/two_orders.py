@@ -40,7 +40,8 @@ _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one
 _LONGER, _FEW_PARTS = 3, 8  # times the first turn, where so few parts are left at most
 _AHEAD = 1  # turns more for the tree with the higher bound
-_SOON = 10_000  # rows of all axis groups, whose tables take a tenth of a second
+_SOON = 10_000  # rows of all axis groups, whose tables take some hundredths of a second
+_SHORT = 0.5  # seconds of a search that tables of more rows, a tenth of a second or two, may use up
 
 
 class TwoOrders:
@@ -181,8 +182,14 @@ def _decide_most(problem: LayerProblem, last: int) -> bool:
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:
-    """Have a first mapping and a bound where tables take longer: rows of perfect factors are few."""
-    problem = search.problem
+    """Have a first mapping and a bound where a short limit may strike soon: rows of perfect factors are few.
+
+    With more time the search's own tables come first.  Its dive then finds a mapping as good, and most proofs
+    take as long as the look.
+    """
+    problem, seconds = search.problem, search.limits.seconds
+    if seconds is None or seconds >= _SHORT:
+        return
     if search.key is not None or problem.space.nest.perfect or problem.space.rows <= _SOON:
         return
     search.raise_bound(least_key(problem), "compulsory traffic")

@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.segment_parts import inner_arrangements, near_arrangements, restricted
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Int64s, contained
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.workloads.mapping.operators import conv2d
 
@@ -66,3 +66,15 @@ def test_nothing_wanted_keeps_nothing() -> None:
     edges = range(1, len(space.nest.boundaries))
     none = {group.name: np.zeros((0, len(group.dims) * len(edges)), dtype=np.int64) for group in space.groups}
     assert not any(len(group) for group in restricted(space, edges, none).groups)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 30])
+@pytest.mark.parametrize("wanted", [0, 1, 2, 30])
+def test_values_among_others_are_those_of_numpy(size: int, wanted: int) -> None:
+    """Any numbers in any order, some of them several times; below and above all others, too."""
+    draw = np.random.default_rng(size + 100 * wanted)
+    for spread in (2, 20, 2**62):
+        values = draw.integers(-spread, spread, size)
+        others = draw.integers(-spread // 2, spread // 2, wanted)
+        assert contained(values, others).tolist() == np.isin(values, others).tolist()
+        assert contained(others, others).all()

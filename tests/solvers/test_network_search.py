@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -187,6 +188,7 @@ def test_rows_of_perfect_factors_are_shared_too(monkeypatch: pytest.MonkeyPatch)
     few = max(problem.with_perfect_factors().space.rows for problem in problems)
     assert all(problem.space.rows > few for problem in problems)
     monkeypatch.setattr(two_orders, "_SOON", few)
+    monkeypatch.setattr(two_orders, "_SHORT", math.inf)
     asked: list[tuple[bool, object]] = []
 
     def legal_tables(problem: LayerProblem, limits: Limits, shared: SharedTables | None) -> LegalTables:

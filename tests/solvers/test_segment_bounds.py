@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -112,9 +112,13 @@ def agrees(problem: LayerProblem, kind: str = DIVISORS) -> bool:
     return wanted is not None
 
 
-@pytest.mark.parametrize("most", [1_000_000, 1])
-def test_claims_are_those_of_enumeration(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrays behind one or two buffers, where all survivors are listed and where none are."""
+@pytest.mark.parametrize(("most", "quick"), [(1_000_000, 0), (1_000_000, 20_000), (1, 0), (1, 20_000)])
+def test_claims_are_those_of_enumeration(most: int, quick: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays behind one or two buffers, where all survivors are listed and where none are.
+
+    What is listed at once is searched in steps where that is too much.
+    """
+    monkeypatch.setattr(arrangement_trees, "_QUICK", quick)
     monkeypatch.setattr(segment_bounds, "_MOST_NEAR", most)
     monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", most)
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))
@@ -255,11 +259,65 @@ def test_claims_where_tiles_need_not_divide_at_length(part: int, monkeypatch: py
     assert sum(agrees(problem, LEAST) for problem in problems) > 5
 
 
+@pytest.mark.parametrize("start", [0, 10_000])
+def test_every_mapping_computes_as_long_as_the_best_splits_at_least(start: int) -> None:
+    """Random decisions of random arrangements, of all machines: no bound of computing is above theirs."""
+    draw, compared, met = random.Random(start), 0, 0
+    problems = (problem for seed in count(start) if has_parts(problem := drawn(seed, 64)))
+    for problem in islice(problems, effort(10)):
+        search = LayerSearch(problem, Limits())
+        problem = problem.minimising(parse_objective("edp"))
+        machines = [replace(machine, alike=None) for machine in storages(problem)]
+        bounds = [SegmentBounds(search, Minimum(search, "t"), own, True, PartTables()) for own in machines]
+        (computing,) = {own.computing() for own in bounds}
+        for machine in machines:
+            arrangements = [*islice(machine.arrangements(), 1, 40)]
+            for slots in draw.sample(arrangements, min(3, len(arrangements))):
+                part = machine.arranged(slots)
+                for _ in range(10):
+                    assignment = {selector: draw.choice(selector.domain) for selector in part.space.selectors}
+                    for group in part.space.groups:
+                        row = group.rows[draw.randrange(len(group))]
+                        assignment |= dict(zip(group.variables, row.tolist(), strict=True))
+                    evaluation = part.evaluate(part.decode(assignment))
+                    if not any("axis" in text for text in evaluation.violations):
+                        compared += 1
+                        steps = evaluate(part.space.nest.steps(), assignment)
+                        met += steps == computing
+                        assert computing <= steps <= evaluation.cycles
+    assert compared > 50
+    assert met
+
+
+def test_parts_are_listed_at_once_where_that_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimum is that of rising cutoffs, by fewer trees; where too much is left they follow."""
+    operator, engine = gemm(m=64, n=64, k=64), load_engine("nvdla-256")
+    problem = layer_problem(operator, engine, parse_objective("edp"), factors="perfect", storage="uneven")
+    honest, begun = SegmentBounds.begin, list[int | None]()
+
+    def begin(self: SegmentBounds, known: Callable[[], None], computing: int | None = None) -> None:
+        begun.append(computing)
+        honest(self, known, computing)
+
+    monkeypatch.setattr(SegmentBounds, "begin", begin)
+    ended = []
+    for quick, most in ((0, 1_000_000), (20_000, 1_000_000), (20_000, 0)):
+        monkeypatch.setattr(arrangement_trees, "_QUICK", quick)
+        monkeypatch.setattr(segment_bounds, "_MOST_AT_ONCE", most)
+        begun.clear()
+        result = solve(problem, "branch")
+        assert result.status is Status.OPTIMAL
+        ended.append((result.key, [computing is None for computing in begun]))
+    assert len({key for key, _ in ended}) == 1
+    assert [ways for _, ways in ended] == [[True], [False], [False, True]]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_claims_are_those_of_enumeration_at_length(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same on some hundred more, up to eight iterations, half of them in many steps of the cutoff."""
     if part % 2:
+        monkeypatch.setattr(arrangement_trees, "_QUICK", 0)
         monkeypatch.setattr(arrangement_trees, "_STEP", 0.01)
         monkeypatch.setattr(arrangement_trees, "_FASTER", 2)
     problems = [problem for seed in range(40 * part, 40 * part + 40) if has_parts(problem := drawn(seed, 8))]

@@ -120,6 +120,7 @@ def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) ->
     """A limit that strikes while tables of many rows are filled leaves a mapping and a bound."""
     problem = layer_problem(gemm(m=95, n=97, k=96), load_engine("nvdla-256"), parse_objective("edp"))
     monkeypatch.setattr(two_orders, "_SOON", problem.with_perfect_factors().space.rows)
+    monkeypatch.setattr(two_orders, "_SHORT", math.inf)
     assert problem.space.rows > two_orders._SOON
     optimal = solve(problem, "branch")
 
@@ -129,7 +130,8 @@ def test_a_mapping_comes_before_large_tables(monkeypatch: pytest.MonkeyPatch) ->
         return LegalTables(stated, *others)
 
     monkeypatch.setattr(two_orders, "LegalTables", strike)
-    result = solve(problem, "branch")
+    assert solve(problem, "branch").status is Status.UNKNOWN  # without a limit nothing comes before tables
+    result = solve(problem, "branch", Limits(seconds=60))
     assert result.status is Status.FEASIBLE
     assert result.key is not None
     assert optimal.key is not None

@@ -26,6 +26,16 @@ def distinct(values: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return ascending[first]
 
 
+def contained(values: npt.NDArray[Number], wanted: npt.NDArray[Number]) -> Bools:
+    """Which values, shape (values,), are among others: `numpy.isin`, which takes longer to begin."""
+    if not len(wanted):
+        return np.zeros(len(values), dtype=np.bool_)
+    ascending = np.sort(wanted)
+    places = np.searchsorted(ascending, values)
+    same: Bools = ascending.take(places, mode="clip") == values
+    return same
+
+
 def among(rows: Int64s, wanted: Int64s) -> Bools:
     """Which rows are among others."""
     both = np.concatenate([wanted, rows])
@@ -36,4 +46,4 @@ def among(rows: Int64s, wanted: Int64s) -> Bools:
             _, codes = np.unique(codes, return_inverse=True)
             most = len(both)
         codes, most = codes * size + column, most * size
-    return np.isin(codes[len(wanted) :], codes[: len(wanted)])
+    return contained(codes[len(wanted) :], codes[: len(wanted)])

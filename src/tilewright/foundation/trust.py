@@ -17,7 +17,6 @@ from __future__ import annotations
 import grp
 import os
 import pwd
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -81,7 +80,7 @@ def write(file: Path, content: bytes, module: Path | None = None) -> bool:
 
     A folder that is missing is made; into one that is not trusted nothing is written.
     """
-    passing = f"{file.name}.{os.getpid()}-{secrets.token_hex(4)}"
+    passing = f"{file.name}.{os.getpid()}-{os.urandom(4).hex()}"
     try:
         make(file.parent, module)
         with _held(file.parent, module) as folder:

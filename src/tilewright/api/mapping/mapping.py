@@ -11,7 +11,6 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from tilewright.api.display import Displayed
-from tilewright.formulation.mapping.directives import Directives, write_directives
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.disk import check_writable, write_file
 from tilewright.hardware.mapping.engine import Engine
@@ -65,6 +64,8 @@ class LayerMapping(Displayed):
     @property
     def directives(self) -> str:
         """The mapping as tensor-centric directives, from the PEs outwards."""
+        from tilewright.formulation.mapping.directives import Directives, write_directives
+
         return write_directives(Directives.of(self.operator, self.nodes, self.engine))
 
     def drawing(self) -> Drawing:
