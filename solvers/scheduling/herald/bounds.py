@@ -96,7 +96,7 @@ class AssignmentRelaxation:
         return tuple(dict.fromkeys(self._prices(place, energy) for place in places))
 
     def prices_at(self, worth: float) -> Prices:
-        """Dual values of the loads, as parts of all, where makespan and energy at its price are least together.
+        """Dual values of the loads, as parts of all, where makespan plus energy at its price is least.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ class Front:
         return min((corner * self.least_energy(corner), corner) for corner in self._corners())
 
     def least_cost(self, price: Fraction) -> Fraction:
-        """A lower bound of the makespan plus energy at its price, in cycles per pJ; it lies at a corner, too."""
+        """A lower bound of the makespan plus energy at its price, in cycles per pJ; at a corner, too."""
         return min(corner + price * self.least_energy(corner) for corner in self._corners())
 
     def _corners(self) -> set[Fraction]:

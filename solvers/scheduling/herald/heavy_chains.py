@@ -25,7 +25,7 @@ from tilewright.solvers.scheduling.herald.prices import Prices
 
 _CHAINS = 2  # that are sequenced: with one more there are a hundred times as many partial schedules
 _HEAVY = 0.25  # of the work, that they must be
-_STEPS = tuple(0.0005 * 2**power for power in range(8))  # above what is proven, one search after the other
+_STEPS = tuple(0.0005 * 2**power for power in range(8))  # above what is proven, to be followed
 _NEAR = 0.003  # by which the least cost may be less than what is proven
 _LABELS = 30_000  # partial schedules of as many tasks, at which a search gives up
 _PLANES = 6  # half-planes for a product
@@ -55,11 +55,11 @@ def heaviest_chains(
         heaviest[task] = weight[task]
         for other in problem.before[task]:
             same = problem.tasks[other].instance == problem.tasks[task].instance
-            if same and heaviest[other] + weight[task] > heaviest[task]:
+            if same and heaviest[other] + weight[task] >= heaviest[task]:
                 heaviest[task], before[task] = heaviest[other] + weight[task], other
     chains = []
     for run in problem.instances.values():
-        chain = [max(run, key=heaviest.__getitem__)]
+        chain = [max(reversed(run), key=heaviest.__getitem__)]  # the longest where engines cost nothing
         while chain[-1] in before:
             chain.append(before[chain[-1]])
         chains.append(tuple(reversed(chain)))
@@ -132,7 +132,7 @@ class ChainRelaxation:
         labels : partial schedules of as many tasks, at most
         """
         chains, engines = len(self._counts), self._engines
-        # A label: per chain, when it is ready; per engine, when it is free, and its load; energy at its price.
+        # A label: when chains are ready, when engines are free, their loads, and energy at its price.
         layer: dict[tuple[int, ...], Floats] = {(0,) * chains: np.zeros((1, chains + 2 * engines + 1))}
         limit *= 1 + _SLACK
         for _ in range(sum(self._counts)):
@@ -297,7 +297,7 @@ def _least_cost(
     proven: Fraction,
     end: float,
 ) -> float:
-    """The largest bound of makespan plus energy at its price that is proven; 0 where nothing is to be gained."""
+    """The largest bound of makespan plus energy at its price that is proven; 0 where none is sought."""
     assert search.evaluation is not None
     known = float(search.evaluation.makespan + Fraction(prices.energy) * search.evaluation.energy)
     chains = heaviest_chains(search.problem.instance, options, prices)[:_CHAINS]
@@ -308,8 +308,8 @@ def _least_cost(
     relaxation = ChainRelaxation(options, prices, chains)
     if relaxation.least * (1 + _NEAR) < proven:  # by paths; beside them all the chains' schedules are cheap
         return best
-    for step in _STEPS:
-        limit = min(known, float(proven) * (1 + step))
+    limits = [min(known, float(proven) * (1 + step)) for step in _STEPS]
+    for limit in (*limits, known):
         bound = relaxation.bound(limit, lambda: search.done or search.limits.elapsed >= end)
         if bound is None:
             break

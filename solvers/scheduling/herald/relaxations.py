@@ -44,7 +44,7 @@ def raise_bounds(
     improver: Improver,
     prices: Sequence[Prices],
 ) -> None:
-    """The heaviest chains, the heaviest runs in sequence, then relaxations with ever more tasks sequenced, the long ones first.
+    """Bounds from the heaviest chains and runs, then with ever more tasks sequenced, the long ones first.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
     have their turn again, with twice the patience.
