@@ -95,12 +95,27 @@ class AssignmentRelaxation:
         places = (at * (1 + _INSIDE), None)
         return tuple(dict.fromkeys(self._prices(place, energy) for place in places))
 
+    def prices_at(self, worth: float) -> Prices:
+        """Dual values of the loads, as parts of all, where makespan plus energy at its price is least.
+
+        Parameters
+        ----------
+        worth : of a pJ, in cycles
+        """
+        solver, length, energy = self._state(None)
+        solver.Minimize(length + worth * self._unit_energy / self._unit_cycles * energy)
+        return self._solved(solver, worth)
+
     def _prices(self, makespan: Fraction | None, worth: float) -> Prices:
         """Prices where energy is least within a makespan, or the makespan is least."""
         solver, length, energy = self._state(
             None if makespan is None else float(makespan) / self._unit_cycles
         )
         solver.Minimize(length if makespan is None else energy)
+        return self._solved(solver, worth)
+
+    def _solved(self, solver: pywraplp.Solver, worth: float) -> Prices:
+        """Solve the LP; the prices that it says, or even ones."""
         if solver.Solve() != pywraplp.Solver.OPTIMAL:
             return Prices(even_prices(self._problem).engines, worth)
         duals = [

@@ -36,6 +36,14 @@ class Front:
         The least energy is convex and piecewise linear in the makespan; on each piece the product is
         concave, so its minimum is at a corner.
         """
+        return min((corner * self.least_energy(corner), corner) for corner in self._corners())
+
+    def least_cost(self, price: Fraction) -> Fraction:
+        """A lower bound of the makespan plus energy at its price, in cycles per pJ; at a corner, too."""
+        return min(corner + price * self.least_energy(corner) for corner in self._corners())
+
+    def _corners(self) -> set[Fraction]:
+        """Makespans at which two of the lines meet, and the least one."""
         corners = {self.makespan}
         lines = [(height, -slope) for slope, height in self._planes.items()] + [(self.energy, Fraction(0))]
         for index, (height, slope) in enumerate(lines):
@@ -44,4 +52,4 @@ class Front:
                     corner = (other_height - height) / (slope - other_slope)
                     if corner > self.makespan:
                         corners.add(corner)
-        return min((corner * self.least_energy(corner), corner) for corner in corners)
+        return corners

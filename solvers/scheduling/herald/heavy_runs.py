@@ -123,7 +123,7 @@ def state_heavy(
     for engine in engines:
         model.add_no_overlap(running[engine])
         model.add(sum(loads[engine]) + work[engine] <= makespan)
-    weights = _weights(prices)
+    weights = engine_weights(prices)
     for row in weights:
         least = sum(
             min(row[o.engine] * o.cycles + _GRAIN * _energy(o, prices) for o in own) for own in others
@@ -140,7 +140,7 @@ def _energy(option: Option, prices: Prices) -> int:
     return int(Fraction(prices.energy) * option.energy)
 
 
-def _weights(prices: Prices) -> tuple[tuple[int, ...], ...]:
+def engine_weights(prices: Prices) -> tuple[tuple[int, ...], ...]:
     """Whole weights of engines around their prices."""
     base = [max(1, round(_GRAIN * price)) for price in prices.engines]
     rows = {tuple(base): None}

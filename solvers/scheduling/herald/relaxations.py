@@ -21,6 +21,7 @@ from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald.heavy_chains import sequence_heavy_chains
 from tilewright.solvers.scheduling.herald.heavy_runs import sequence_heavy_runs
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.prices import Prices
@@ -43,7 +44,7 @@ def raise_bounds(
     improver: Improver,
     prices: Sequence[Prices],
 ) -> None:
-    """The heaviest runs in sequence, then relaxations with ever more tasks sequenced, the long ones first.
+    """Bounds from the heaviest chains and runs, then with ever more tasks sequenced, the long ones first.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
     have their turn again, with twice the patience.
@@ -56,6 +57,7 @@ def raise_bounds(
     improver : what makes schedules in between
     prices : what engines and energy are worth
     """
+    sequence_heavy_chains(search, options, front)
     for own in prices:
         sequence_heavy_runs(search, options, own, front, improver.annealing)
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
