@@ -136,16 +136,16 @@ class ChainRelaxation:
         layer: dict[tuple[int, ...], Floats] = {(0,) * chains: np.zeros((1, chains + 2 * engines + 1))}
         limit *= 1 + _SLACK
         for _ in range(sum(self._counts)):
-            found: dict[tuple[int, ...], list[Floats]] = defaultdict(list)
+            moved_to: dict[tuple[int, ...], list[Floats]] = defaultdict(list)
             for place, rows in layer.items():
                 for after, moved in self._moves(place, rows):
                     moved = moved[self._within(after, moved, limit)]
                     if len(moved):
                         after, moved = self._in_order(after, moved)
-                        found[after].append(moved)
-            if ended() or sum(len(part) for parts in found.values() for part in parts) > 4 * labels:
+                        moved_to[after].append(moved)
+            if ended() or sum(len(part) for parts in moved_to.values() for part in parts) > 4 * labels:
                 return None
-            layer = {place: undominated(np.concatenate(parts)) for place, parts in found.items()}
+            layer = {place: undominated(np.concatenate(parts)) for place, parts in moved_to.items()}
             if sum(map(len, layer.values())) > labels:
                 return None
         costs = [self._cost(rows).min() for rows in layer.values()]
