@@ -18,6 +18,7 @@ import numpy as np
 
 from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
+from tilewright.formulation.mapping.inner_levels import InnerStores
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
@@ -28,12 +29,13 @@ from tilewright.formulation.mapping.storage_parts import (
     part_problem,
     place_in,
 )
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.goals import goal_of
+from tilewright.solvers.mapping.inner_stores import InnerFront, InnerFronts
 from tilewright.solvers.mapping.layout import Deciding
 from tilewright.solvers.mapping.part_costs import PartCosts, least_energy
 from tilewright.solvers.mapping.part_tiles import PartAnswer
-from tilewright.solvers.mapping.pattern_machines import Stores
+from tilewright.solvers.mapping.pattern_machines import Stores, levels_of
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
@@ -53,6 +55,9 @@ _STEP = 0.03
 _WEIGHTS_OF_MANY = (1.0,)
 """The same where patterns are many, beside the energies of the first one that these do not close."""
 _FINEST = 16  # parts of a pJ
+_SLACK = 0.003
+_TOGETHER = (2, 3)
+"""Levels whose stores are searched together, one number after the other."""
 
 
 def has_store_bounds(problem: LayerProblem) -> bool:
@@ -115,6 +120,13 @@ class _Term:
     asked: Int64s
 
 
+@dataclass(frozen=True, slots=True)
+class _Together:
+    inner: InnerStores
+    front: InnerFront
+    once: float
+
+
 class PatternBounds:
     """Storage patterns in the order of their bounds; raises ``LimitReachedError`` where a limit strikes.
 
@@ -150,6 +162,9 @@ class PatternBounds:
             self._weigh(float(self._sums.min()), _WEIGHTS)
         self._keys = self.least_keys(self._sums)
         self._is_taken = np.zeros(len(self._keys), dtype=np.bool_)
+        self._searches_of_inner = InnerFronts(search)
+        self._fronts: dict[tuple, dict[InnerStores, _Together]] = {}
+        self._known_marks: dict[InnerStores, Bools] = {}
 
     def _weigh(self, energy: float, factors: Sequence[float]) -> None:
         """Bound sums with cycles, too, where these count.
@@ -206,11 +221,104 @@ class PatternBounds:
             if self._is_taken[cheapest] or math.isinf(self._keys[cheapest]):
                 return None
             term = self._next_term(cheapest)
+            if term is None or term.weight or term.asked[term.of_pattern[cheapest]]:
+                if any(self._know_together(cheapest, count) for count in _TOGETHER):
+                    continue
             if term is None:
                 self._is_taken[cheapest] = True
                 return self.known(cheapest)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
+
+    def _know_together(self, pattern: int, count: int) -> bool:
+        """Whether what the innermost stores of a pattern cost together raises its key; it may raise others.
+
+        Parameters
+        ----------
+        count : levels of these stores; all but two at most, else it is the whole
+        """
+        wanted, stores = goal_of(self._search), self._stores_of(pattern)
+        stored = levels_of(stores)
+        if wanted is None or len(stored) - count < 2:
+            return False
+        inner = InnerStores.of(stores, stored[-count:])
+        if not inner.stand_alone_on(self._search.problem.engine, stored[-count - 1]):
+            return False
+        before = float(self._keys[pattern])
+        fronts = self._fronts.setdefault((inner.levels, inner.stored), {})
+        for own in fronts.values():
+            self._apply(own, np.array([pattern]))
+        if float(self._keys[pattern]) > before * (1 + _ROUNDING) or inner in fronts:
+            return float(self._keys[pattern]) > before * (1 + _ROUNDING)
+        known = dict.fromkeys(inner.levels, 0.0)
+        for term in self._inside(inner):
+            # What PEs read counts with the innermost level of the machine, which may store nothing.
+            level = term.parts[0].level
+            at = level if level in known else inner.levels[-1]
+            known[at] += float(term.values[term.of_pattern[pattern]]) * (1 - _ROUNDING)
+        once = sum(float(term.compulsory[term.of_pattern[pattern]]) for term in self._inside(inner))
+        places = self._dearer(inner)
+        outside = self._outside(inner, once, places)
+        own_least = float(self._outside(inner, once, np.array([pattern]))[0])
+        slack = _SLACK * float(self._sums[0, pattern])
+        least = float(outside[outside >= own_least - slack].min())
+        front = self._searches_of_inner.found(inner, known, least, float(wanted) * (1 + _BEYOND))
+        fronts[inner] = _Together(inner, front, once)
+        self._apply(fronts[inner], places)
+        return float(self._keys[pattern]) > before * (1 + _ROUNDING)
+
+    def _inside(self, inner: InnerStores) -> list[_Term]:
+        return [t for t in self._terms if not t.weight and t.parts[0].level >= inner.levels[0]]
+
+    def _outside(self, inner: InnerStores, once: float, places: Int64s) -> Floats:
+        """What levels outside cost in patterns, and what their inner stores cost more for each element once."""
+        outside = self._sums[0, places] - once
+        for term in self._inside(inner):
+            own = term.of_pattern[places]
+            outside += term.compulsory[own] - term.values[own]
+        return outside * (1 - _ROUNDING)
+
+    def _apply(self, known: _Together, places: Int64s) -> None:
+        """Raise the keys of patterns whose stores inside are those of a front, or come from dearer levels."""
+        marks = self._marks(known.inner)[places] & ~self._is_taken[places]
+        places = places[marks]
+        outside = self._outside(known.inner, known.once, places)
+        applies = outside >= known.front.outside
+        places, outside = places[applies], outside[applies]
+        if len(places):
+            keys = known.front.least_keys(outside, self._powers)
+            self._keys[places] = np.maximum(self._keys[places], keys)
+
+    def _dearer(self, inner: InnerStores) -> Int64s:
+        goal = goal_of(self._search)
+        assert goal is not None
+        return np.flatnonzero(self._marks(inner) & ~self._is_taken & (self._keys < float(goal)))
+
+    def _marks(self, inner: InnerStores) -> Bools:
+        """The patterns that store the same in the innermost levels, from these sources or dearer ones."""
+        known = self._known_marks.get(inner)
+        if known is not None:
+            return known
+        engine = self._search.problem.engine
+        arrays = [index for index in range(inner.levels[0]) if engine.levels[index].fanout is not None]
+        last = min([inner.levels[0] - 1, *arrays])
+        has = np.ones((), dtype=np.bool_)
+        tensors = self._search.problem.operator.tensors
+        for tensor, own, source, stored in zip(tensors, self._alternatives, inner.sources, inner.stored, strict=True):
+            least = engine.levels[source]
+            fit = [
+                level <= last and engine.levels[level].read_energy_of(tensor.role) >= least.read_energy_of(tensor.role)
+                and engine.levels[level].write_energy_of(tensor.role) >= least.write_energy_of(tensor.role)
+                for level in range(inner.levels[0])
+            ]
+            marks = []
+            for stores in own:
+                inside = tuple(level for level in stores if level >= inner.levels[0])
+                outside = stores[len(stores) - len(inside) - 1]
+                marks.append(inside == stored and fit[outside])
+            has = np.multiply.outer(has, np.asarray(marks))
+        self._known_marks[inner] = has.ravel()
+        return self._known_marks[inner]
 
     def _next_term(self, pattern: int) -> _Term | None:
         """The term that is searched next for a pattern; ``None`` where none is."""
@@ -257,16 +365,20 @@ class PatternBounds:
 
     def known(self, pattern: int = 0) -> BoundedPattern:
         """What is known of a pattern, the only one by default."""
-        places = np.unravel_index(pattern, self._shape)
-        stores = tuple(
-            alternatives[int(place)] for alternatives, place in zip(self._alternatives, places, strict=True)
-        )
         costs: list[dict[int, float]] = [{} for _ in self.weights]
         for term in self._terms:
             value = float(term.values[term.of_pattern[pattern]])
             costs[term.weight][term.parts[0].level] = value * (1 - _ROUNDING)
         sums = np.asarray([[sum(cost.values())] for cost in costs])
-        return BoundedPattern(stores, float(self.least_keys(sums)[0]), costs)
+        key = max(float(self.least_keys(sums)[0]), float(self._keys[pattern]))
+        return BoundedPattern(self._stores_of(pattern), key, costs)
+
+    def _stores_of(self, pattern: int) -> Stores:
+        """Per tensor, the levels that store it."""
+        places = np.unravel_index(pattern, self._shape)
+        return tuple(
+            alternatives[int(place)] for alternatives, place in zip(self._alternatives, places, strict=True)
+        )
 
     def _learn(self, term: _Term, number: int) -> None:
         """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
@@ -302,7 +414,7 @@ class PatternBounds:
         by_pattern = risen[term.of_pattern]
         self._sums[term.weight] += by_pattern
         places = np.flatnonzero(by_pattern)
-        self._keys[places] = self.least_keys(self._sums[:, places])
+        self._keys[places] = np.maximum(self._keys[places], self.least_keys(self._sums[:, places]))
 
     def _representative(self, term: _Term, number: int) -> int:
         """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
