@@ -24,6 +24,7 @@ from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping.table_bank import TableBank
 
 _EFFORT = 2_000_000  # nodes bounded for the stores of some levels
 _MOST_BYTES = 200_000_000  # of tables that their searches read
@@ -96,7 +97,7 @@ class InnerFronts:
 
     def __init__(self, search: LayerSearch) -> None:
         self._search = search
-        self._alike, self._tables = Alike(), SharedTables()
+        self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
 
     def found(
         self, stores: InnerStores, known: MappingABC[int, float], outside: float, below: float
@@ -109,13 +110,14 @@ class InnerFronts:
         outside : what levels outside cost at least, pJ
         """
         search = self._search
-        if self._tables.bytes > _MOST_BYTES:
-            self._alike, self._tables = Alike(), SharedTables()
+        if self._tables.bytes + self._bank.bytes > _MOST_BYTES:
+            self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
         part = stores_problem(search.problem, stores, known, outside, self._alike, fills=False)
         scale = float(search.problem.key_scale)
         goal = _Front(below * scale)
         legal = LegalTables(part, search.limits, self._tables)
-        tree = BestFirst(search, goal, laid_out(part, search.limits, tally=search.tally, legal=legal))
+        layout = laid_out(part, search.limits, bank=self._bank, tally=search.tally, legal=legal)
+        tree = BestFirst(search, goal, layout)
         left: float | None = None
         if not tree.empty:
             tree.limit(_EFFORT)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -224,6 +224,9 @@ class PatternBounds:
             if term is None or term.weight or term.asked[term.of_pattern[cheapest]]:
                 if any(self._know_together(cheapest, count) for count in _TOGETHER):
                     continue
+                first = self._first_together(cheapest)
+                if first is not None:
+                    term = self._next_term(cheapest, first)
             if term is None:
                 self._is_taken[cheapest] = True
                 return self.known(cheapest)
@@ -248,24 +251,46 @@ class PatternBounds:
         fronts = self._fronts.setdefault((inner.levels, inner.stored), {})
         for own in fronts.values():
             self._apply(own, np.array([pattern]))
-        if float(self._keys[pattern]) > before * (1 + _ROUNDING) or inner in fronts:
-            return float(self._keys[pattern]) > before * (1 + _ROUNDING)
+        for stores in (self._cheapest(inner), inner):
+            if float(self._keys[pattern]) > before * (1 + _ROUNDING):
+                return True
+            if stores not in fronts:
+                fronts[stores] = self._search_together(stores)
+                self._apply(fronts[stores], self._dearer(stores))
+        return float(self._keys[pattern]) > before * (1 + _ROUNDING)
+
+    def _cheapest(self, inner: InnerStores) -> InnerStores:
+        engine = self._search.problem.engine
+        tensors = self._search.problem.operator.tensors
+        own = []
+        places = np.unravel_index(self._dearer(inner, any_source=True), self._shape)
+        for tensor, alternatives, place, stored in zip(tensors, self._alternatives, places, inner.stored, strict=True):
+            sources = {max(l for l in alternatives[int(p)] if l < inner.levels[0]) for p in np.unique(place)}
+            own.append(min(sources, key=lambda l: (engine.levels[l].read_energy_of(tensor.role), engine.levels[l].write_energy_of(tensor.role))))
+        return replace(inner, sources=tuple(own))
+
+    def _search_together(self, inner: InnerStores) -> _Together:
+        wanted = goal_of(self._search)
         known = dict.fromkeys(inner.levels, 0.0)
+        places = self._dearer(inner)
+        once = 0.0
         for term in self._inside(inner):
             # What PEs read counts with the innermost level of the machine, which may store nothing.
             level = term.parts[0].level
             at = level if level in known else inner.levels[-1]
-            known[at] += float(term.values[term.of_pattern[pattern]]) * (1 - _ROUNDING)
-        once = sum(float(term.compulsory[term.of_pattern[pattern]]) for term in self._inside(inner))
-        places = self._dearer(inner)
+            number = self._number(term, inner)
+            known[at] += float(term.values[number]) * (1 - _ROUNDING)
+            once += float(term.compulsory[number])
         outside = self._outside(inner, once, places)
-        own_least = float(self._outside(inner, once, np.array([pattern]))[0])
-        slack = _SLACK * float(self._sums[0, pattern])
-        least = float(outside[outside >= own_least - slack].min())
+        least = float(outside.min())
         front = self._searches_of_inner.found(inner, known, least, float(wanted) * (1 + _BEYOND))
-        fronts[inner] = _Together(inner, front, once)
-        self._apply(fronts[inner], places)
-        return float(self._keys[pattern]) > before * (1 + _ROUNDING)
+        return _Together(inner, front, once)
+
+    def _number(self, term: _Term, inner: InnerStores) -> int:
+        level = term.parts[0].level
+        last = len(self._search.problem.engine.levels) - 1
+        places = [place_in((source, *stored), level, level == last) if (level in stored or level == last) else (None, False) for source, stored in zip(inner.sources, inner.stored, strict=True)]
+        return term.parts.index(StoragePart(level, tuple(s for s, _ in places), tuple(s for _, s in places)))
 
     def _inside(self, inner: InnerStores) -> list[_Term]:
         return [t for t in self._terms if not t.weight and t.parts[0].level >= inner.levels[0]]
@@ -289,14 +314,14 @@ class PatternBounds:
             keys = known.front.least_keys(outside, self._powers)
             self._keys[places] = np.maximum(self._keys[places], keys)
 
-    def _dearer(self, inner: InnerStores) -> Int64s:
+    def _dearer(self, inner: InnerStores, any_source: bool = False) -> Int64s:
         goal = goal_of(self._search)
         assert goal is not None
-        return np.flatnonzero(self._marks(inner) & ~self._is_taken & (self._keys < float(goal)))
+        return np.flatnonzero(self._marks(inner, any_source) & ~self._is_taken & (self._keys < float(goal)))
 
-    def _marks(self, inner: InnerStores) -> Bools:
+    def _marks(self, inner: InnerStores, any_source: bool = False) -> Bools:
         """The patterns that store the same in the innermost levels, from these sources or dearer ones."""
-        known = self._known_marks.get(inner)
+        known = self._known_marks.get((inner, any_source))
         if known is not None:
             return known
         engine = self._search.problem.engine
@@ -307,8 +332,8 @@ class PatternBounds:
         for tensor, own, source, stored in zip(tensors, self._alternatives, inner.sources, inner.stored, strict=True):
             least = engine.levels[source]
             fit = [
-                level <= last and engine.levels[level].read_energy_of(tensor.role) >= least.read_energy_of(tensor.role)
-                and engine.levels[level].write_energy_of(tensor.role) >= least.write_energy_of(tensor.role)
+                level <= last and (any_source or engine.levels[level].read_energy_of(tensor.role) >= least.read_energy_of(tensor.role)
+                and engine.levels[level].write_energy_of(tensor.role) >= least.write_energy_of(tensor.role))
                 for level in range(inner.levels[0])
             ]
             marks = []
@@ -317,12 +342,24 @@ class PatternBounds:
                 outside = stores[len(stores) - len(inside) - 1]
                 marks.append(inside == stored and fit[outside])
             has = np.multiply.outer(has, np.asarray(marks))
-        self._known_marks[inner] = has.ravel()
-        return self._known_marks[inner]
+        self._known_marks[inner, any_source] = has.ravel()
+        return self._known_marks[inner, any_source]
 
-    def _next_term(self, pattern: int) -> _Term | None:
+    def _first_together(self, pattern: int) -> int | None:
+        stores = self._stores_of(pattern)
+        stored = levels_of(stores)
+        if goal_of(self._search) is None or len(stored) < 4:
+            return None
+        inner = InnerStores.of(stores, stored[-2:])
+        return stored[-2] if inner.stand_alone_on(self._search.problem.engine, stored[-3]) else None
+
+    def _next_term(self, pattern: int, first: int | None = None) -> _Term | None:
         """The term that is searched next for a pattern; ``None`` where none is."""
         asked = {place: int(term.asked[term.of_pattern[pattern]]) for place, term in enumerate(self._terms)}
+        if first is not None:
+            left = [place for place, own in asked.items() if own < len(_EFFORTS) and not self._terms[place].weight and self._terms[place].parts[0].level < first]
+            best = min(left, key=lambda place: asked[place], default=None)
+            return None if best is None else self._terms[best]
         left = [place for place, own in asked.items() if own < len(_EFFORTS)]
         if not left and len(self._keys) > 1 and len(self.weights) == 1:
             before = len(self._terms)
