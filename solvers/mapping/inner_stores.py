@@ -14,17 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.inner_levels import InnerStores, stores_problem
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut, cut_at
-from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.goals import Goal, Minimum
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.part_tiles import PartAnswer, PartTiles
+from tilewright.solvers.mapping.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
+from tilewright.solvers.mapping.tree import Tree
 
 _EFFORT = 2_000_000  # nodes bounded for the stores of some levels
 _MOST_BYTES = 200_000_000  # of tables that their searches read
@@ -71,6 +76,7 @@ class _Front(Goal):
         self._below = below
         self.energy: Floats = np.zeros(0)
         self.cycles: Floats = np.zeros(0)
+        self.least, self.tiles = math.inf, dict[Variable, int]()
 
     def cut(self) -> Cut:
         """Parts that may be cheaper, and better than all found in one respect."""
@@ -81,6 +87,9 @@ class _Front(Goal):
         kept = leaves.keys < self._below
         energy = np.concatenate([self.energy, leaves.energy[kept]])
         cycles = np.concatenate([self.cycles, leaves.cycles[kept]])
+        cheapest = int(np.argmin(leaves.keys))
+        if leaves.keys[cheapest] < self.least:
+            self.least, self.tiles = float(leaves.keys[cheapest]), leaves.tiles(cheapest)
         order = np.lexsort((energy, cycles))
         energy, cycles = energy[order], cycles[order]
         before = np.minimum.accumulate(np.concatenate([[math.inf], energy[:-1]]))
@@ -124,4 +133,16 @@ class InnerFronts:
             left = tree.run()
         unit = float(search.problem.statement.energy_scale)
         least = below if left is None else min(below, left / scale)
+        self.answer = PartAnswer(part, goal.least / scale, False, goal.tiles)
         return InnerFront(outside, goal.energy / unit, goal.cycles, least)
+
+    def offer(self, problem: LayerProblem) -> None:
+        """Offer the best mapping of a pattern with the tiles of the cheapest decisions of the last front."""
+        tiles = PartTiles(problem)
+        if tiles.learn(self.answer):
+            part = tiles.problem
+            inner = PatternSearch(self._search, part)
+            tree = Tree(inner, Minimum(inner, "branch"), part)
+            if not tree.empty:
+                tree.limit(200_000)
+                tree.run()

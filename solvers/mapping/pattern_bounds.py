@@ -35,7 +35,7 @@ from tilewright.solvers.mapping.inner_stores import InnerFront, InnerFronts
 from tilewright.solvers.mapping.layout import Deciding
 from tilewright.solvers.mapping.part_costs import PartCosts, least_energy
 from tilewright.solvers.mapping.part_tiles import PartAnswer
-from tilewright.solvers.mapping.pattern_machines import Stores, levels_of
+from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, machine_of, storing
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
@@ -56,7 +56,8 @@ _WEIGHTS_OF_MANY = (1.0,)
 """The same where patterns are many, beside the energies of the first one that these do not close."""
 _FINEST = 16  # parts of a pJ
 _SLACK = 0.003
-_TOGETHER = (2, 3)
+import os
+_TOGETHER = eval(os.environ.get("TG","(2,3)"))
 """Levels whose stores are searched together, one number after the other."""
 
 
@@ -164,6 +165,7 @@ class PatternBounds:
         self._is_taken = np.zeros(len(self._keys), dtype=np.bool_)
         self._searches_of_inner = InnerFronts(search)
         self._fronts: dict[tuple, dict[InnerStores, _Together]] = {}
+        self._tries = 0
         self._known_marks: dict[InnerStores, Bools] = {}
 
     def _weigh(self, energy: float, factors: Sequence[float]) -> None:
@@ -242,7 +244,7 @@ class PatternBounds:
         """
         wanted, stores = goal_of(self._search), self._stores_of(pattern)
         stored = levels_of(stores)
-        if wanted is None or len(stored) - count < 2:
+        if wanted is None or len(stored) <= count or (count > 2 and len(stored) < 5):
             return False
         inner = InnerStores.of(stores, stored[-count:])
         if not inner.stand_alone_on(self._search.problem.engine, stored[-count - 1]):
@@ -251,13 +253,24 @@ class PatternBounds:
         fronts = self._fronts.setdefault((inner.levels, inner.stored), {})
         for own in fronts.values():
             self._apply(own, np.array([pattern]))
-        for stores in (self._cheapest(inner), inner):
+        for stores in (self._cheapest(inner), inner) :
             if float(self._keys[pattern]) > before * (1 + _ROUNDING):
                 return True
             if stores not in fronts:
                 fronts[stores] = self._search_together(stores)
                 self._apply(fronts[stores], self._dearer(stores))
+                self._offer(pattern)
         return float(self._keys[pattern]) > before * (1 + _ROUNDING)
+
+    def _offer(self, pattern: int) -> None:
+        wanted = goal_of(self._search)
+        if float(self._keys[pattern]) < 0.98 * float(wanted) and self._tries < 12:
+            self._tries += 1
+            stores = self._stores_of(pattern)
+            part = self._search.problem.on(machine_of(storing(self._search.problem, stores), levels_of(stores)))
+            before = float(self._search.key)
+            self._searches_of_inner.offer(part)
+            if "TRY" in os.environ: print("TRY", stores, before, float(self._keys[pattern]), float(self._search.key))
 
     def _cheapest(self, inner: InnerStores) -> InnerStores:
         engine = self._search.problem.engine
@@ -348,7 +361,7 @@ class PatternBounds:
     def _first_together(self, pattern: int) -> int | None:
         stores = self._stores_of(pattern)
         stored = levels_of(stores)
-        if goal_of(self._search) is None or len(stored) < 4:
+        if goal_of(self._search) is None or len(stored) < 3:
             return None
         inner = InnerStores.of(stores, stored[-2:])
         return stored[-2] if inner.stand_alone_on(self._search.problem.engine, stored[-3]) else None
