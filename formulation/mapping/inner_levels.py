@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
 from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
-from tilewright.formulation.mapping.storage_parts import energy_problem
+from tilewright.formulation.mapping.storage_parts import StoragePart, energy_problem, place_in
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role
 
@@ -56,6 +56,20 @@ class InnerStores:
             tuple(max(level for level in own if level < levels[0]) for own in stores),
             tuple(tuple(level for level in own if level >= levels[0]) for own in stores),
         )
+
+    def part(self, level: int, innermost: bool) -> StoragePart:
+        """The part at one of the levels, or at another one inside them, where nothing is stored.
+
+        Parameters
+        ----------
+        innermost : whether the level is the machine's innermost one
+        """
+        places = [
+            place_in((source, *own), level, innermost)
+            for source, own in zip(self.sources, self.stored, strict=True)
+        ]
+        sources, stored = zip(*places, strict=True)
+        return StoragePart(level, sources, stored)
 
     def stand_alone_on(self, engine: Engine, outside: int) -> bool:
         """Whether no array is further outside than next to these levels.
@@ -226,7 +240,9 @@ def _machine(problem: LayerProblem, stores: InnerStores) -> Engine:
         if index in stores.levels:
             levels.append(level)
             if level.may_bypass:
-                kept = {tensor.role for tensor, own in zip(tensors, stores.stored, strict=True) if index in own}
+                kept = {
+                    tensor.role for tensor, own in zip(tensors, stores.stored, strict=True) if index in own
+                }
                 room = engine.capacity_element_bits(level)
                 keeps = frozenset(kept)
                 levels[-1] = replace(level, keeps=keeps, may_bypass=frozenset(), counted_bits=room)

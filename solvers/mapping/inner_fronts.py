@@ -1,9 +1,9 @@
-"""What the innermost stores of storage patterns cost together, and thereby all patterns that have them.
+"""The front of energy and cycles that the innermost stores of storage patterns have.
 
-The least costs of single levels (:mod:`tilewright.solvers.mapping.pattern_bounds`) know nothing of each other:
-a tile that one level reuses well is moved often by the next one.  The problem of two innermost levels, or
-three, has few tiles, and only what all levels outside cost at least differs between patterns that store the
-same there.  So one search finds the front of energy and cycles that is of interest for all of them.
+The problem of two innermost levels, or three, has few tiles, and only what all levels outside cost at least
+differs between patterns that store the same there (:mod:`tilewright.formulation.mapping.inner_levels`).  So
+one search finds what is of interest for all of them, and the tiles of the cheapest decisions make good
+mappings.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 _EFFORT = 2_000_000  # nodes bounded for the stores of some levels
+_LOOK = 200_000  # and for a mapping with some of their tiles
 _MOST_BYTES = 200_000_000  # of tables that their searches read
 _ROUNDING = 1e-9  # relative; far above that of sums of some ten parts
 
@@ -60,15 +61,14 @@ class InnerFront:
         outside : what they cost at least, pJ, shape (patterns,); none less than those of the front
         powers : of energy and cycles in the key
         """
-        if not len(self.energy):
-            return np.full(len(outside), self.left)
         energy = self.energy + (outside[:, None] - self.outside)
-        keys = energy ** powers[0] * self.cycles ** powers[1]
-        return np.minimum(keys.min(axis=1) * (1 - _ROUNDING), self.left)
+        keys: Floats = energy ** powers[0] * self.cycles ** powers[1]
+        least: Floats = keys.min(axis=1, initial=self.left) * (1 - _ROUNDING)
+        return least
 
 
 class _Front(Goal):
-    """What costs less than some key (scaled) and is not worse than anything found in both energy and cycles."""
+    """What costs less than a key (scaled), and less than anything found in energy or in cycles."""
 
     once = True
 
@@ -102,10 +102,12 @@ class InnerFronts:
     Parameters
     ----------
     search : of the whole, whose limits count
+    source : what finds mappings
     """
 
-    def __init__(self, search: LayerSearch) -> None:
-        self._search = search
+    def __init__(self, search: LayerSearch, source: str) -> None:
+        self._search, self._source = search, source
+        self._cheapest: PartAnswer | None = None
         self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
 
     def found(
@@ -116,7 +118,7 @@ class InnerFronts:
         Parameters
         ----------
         known : what each of the levels costs at least, pJ
-        outside : what levels outside cost at least, pJ
+        outside : what levels outside cost at least, pJ; first fills from them and last drains count nothing
         """
         search = self._search
         if self._tables.bytes + self._bank.bytes > _MOST_BYTES:
@@ -133,16 +135,21 @@ class InnerFronts:
             left = tree.run()
         unit = float(search.problem.statement.energy_scale)
         least = below if left is None else min(below, left / scale)
-        self.answer = PartAnswer(part, goal.least / scale, False, goal.tiles)
+        self._cheapest = PartAnswer(part, goal.least / scale, False, goal.tiles)
         return InnerFront(outside, goal.energy / unit, goal.cycles, least)
 
-    def offer(self, problem: LayerProblem) -> None:
-        """Offer the best mapping of a pattern with the tiles of the cheapest decisions of the last front."""
-        tiles = PartTiles(problem)
-        if tiles.learn(self.answer):
-            part = tiles.problem
-            inner = PatternSearch(self._search, part)
-            tree = Tree(inner, Minimum(inner, "branch"), part)
-            if not tree.empty:
-                tree.limit(200_000)
-                tree.run()
+    def offer(self, pattern: LayerProblem) -> None:
+        """Offer the best mapping of a pattern that has the tiles of the last front's cheapest decisions.
+
+        Parameters
+        ----------
+        pattern : the problem of its machine
+        """
+        tiles = PartTiles(pattern)
+        if self._cheapest is None or not tiles.learn(self._cheapest):
+            return
+        inner = PatternSearch(self._search, tiles.problem)
+        tree = Tree(inner, Minimum(inner, self._source), inner.problem)
+        if not tree.empty:
+            tree.limit(_LOOK)
+            tree.run()
