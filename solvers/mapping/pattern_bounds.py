@@ -182,15 +182,12 @@ class PatternBounds:
             if self._is_taken[cheapest] or math.isinf(self._keys[cheapest]):
                 return None
             term = self._next_term(cheapest)
-            is_known_roughly = term is None or term.weight or term.asked[term.of_pattern[cheapest]]
-            if (
-                self._together is not None
-                and is_known_roughly
-                and (patterns := self._open_ones()) is not None
-            ):
-                if self._together.raise_keys(cheapest, patterns):
-                    continue
-                term = self._next_term(cheapest, self._together.innermost(patterns.stores(cheapest)))
+            if term is None or term.weight or term.asked[term.of_pattern[cheapest]]:
+                patterns = self._open_ones()
+                if self._together is not None and patterns is not None:
+                    if self._together.raise_keys(cheapest, patterns):
+                        continue
+                    term = self._next_term(cheapest, self._together.innermost(patterns.stores(cheapest)))
             if term is None:
                 self._is_taken[cheapest] = True
                 return self.known(cheapest)
@@ -198,7 +195,7 @@ class PatternBounds:
         return None
 
     def _open_ones(self) -> OpenPatterns | None:
-        """The open patterns, where they are many; ``None`` where they are few, or nothing is known to be open."""
+        """The patterns that a goal leaves open, where they are many; ``None`` where they are few."""
         goal = goal_of(self._search)
         if goal is None:
             return None

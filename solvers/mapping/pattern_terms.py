@@ -59,8 +59,8 @@ class PatternTerms:
     Parameters
     ----------
     problem : of the layer
-    alternatives : per tensor, the levels that may store it, each outermost first; a pattern is a choice of each,
-        the last tensor's running fastest
+    alternatives : per tensor, the levels that may store it, each outermost first; a pattern is a choice of
+        each, the last tensor's running fastest
     """
 
     def __init__(self, problem: LayerProblem, alternatives: Sequence[Stores]) -> None:

@@ -1,10 +1,10 @@
 """What the innermost stores of storage patterns cost together, which bounds all patterns that have them.
 
-The least costs of single levels (:mod:`tilewright.solvers.mapping.pattern_bounds`) know nothing of each other:
-a tile that one level reuses well is moved often by the next one.  Patterns that store the same in their two
-innermost levels differ only in what levels outside cost and in where tensors come from, so one search of these
-two levels (:mod:`tilewright.solvers.mapping.inner_fronts`) bounds many of them (``docs/proofs.md``, patterns
-together).
+The least costs of single levels (:mod:`tilewright.solvers.mapping.pattern_bounds`) know nothing of each
+other: a tile that one level reuses well is moved often by the next one.  Patterns that store the same in
+their two innermost levels differ only in what levels outside cost and in where tensors come from, so one
+search of these two levels (:mod:`tilewright.solvers.mapping.inner_fronts`) bounds many of them
+(``docs/proofs.md``, storage patterns).
 """
 
 from __future__ import annotations
