@@ -9,7 +9,8 @@ moved often by another one.  As in a part, one block of loops stands for those o
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
@@ -21,9 +22,64 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
 from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.mapping.storage_cycles import Place, own_cycles
-from tilewright.formulation.mapping.storage_parts import energy_problem
+from tilewright.formulation.mapping.storage_parts import StoragePart, energy_problem, place_in
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role
+
+
+@dataclass(frozen=True, slots=True)
+class InnerStores:
+    """What some levels of a machine store, and where it comes from; inside them nothing is stored.
+
+    Parameters
+    ----------
+    levels : their indices, outermost first; each stores something
+    sources : per tensor of the operator, the index of the level outside all of them that it comes from
+    stored : per tensor, those of the levels that store it, outermost first
+    """
+
+    levels: tuple[int, ...]
+    sources: tuple[int, ...]
+    stored: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, stores: Sequence[Sequence[int]], levels: Sequence[int]) -> InnerStores:
+        """The innermost levels of those in which tensors are stored.
+
+        Parameters
+        ----------
+        stores : per tensor, the levels that store it, outermost first
+        levels : the innermost ones that store anything, outermost first; the outermost level is none of them
+        """
+        return cls(
+            tuple(levels),
+            tuple(max(level for level in own if level < levels[0]) for own in stores),
+            tuple(tuple(level for level in own if level >= levels[0]) for own in stores),
+        )
+
+    def part(self, level: int, innermost: bool) -> StoragePart:
+        """The part at one of the levels, or at another one inside them, where nothing is stored.
+
+        Parameters
+        ----------
+        innermost : whether the level is the machine's innermost one
+        """
+        places = [
+            place_in((source, *own), level, innermost)
+            for source, own in zip(self.sources, self.stored, strict=True)
+        ]
+        sources, stored = zip(*places, strict=True)
+        return StoragePart(level, sources, stored)
+
+    def stand_alone_on(self, engine: Engine, outside: int) -> bool:
+        """Whether no array is further outside than next to these levels.
+
+        Parameters
+        ----------
+        outside : the next level outside that stores anything
+        """
+        arrays = [index for index in range(self.levels[0]) if engine.levels[index].fanout is not None]
+        return not arrays or (len(arrays) == 1 and arrays[0] >= outside)
 
 
 def firsts(problem: LayerProblem) -> range:
@@ -57,43 +113,72 @@ def inner_problem(
     inside : what all levels inside the first one cost at least together, pJ
     alike : spaces of other parts of the same operator, which share decisions with this one
     """
-    model = problem.model
+    model, stores = problem.model, _settled(problem, first)
     assert isinstance(model, Hierarchy)
-    engine = _machine(problem, first)
+    engine = _machine(problem, stores)
     space = _space(problem, engine, alike)
     nest, scale = space.nest, model.scale_of(engine) * weight.denominator
     outer, *inner = [
         maximum([weight.denominator * spent + int(weight * scale) * own, int(known[level] * scale)])
-        for level, spent, own in _levels(problem, first, nest)
+        for level, spent, own in _levels(problem, stores, nest)
     ]
     energy = total([outer, maximum([total(inner), int(inside * scale)])])
     return energy_problem(problem, engine, space, energy, scale, alike)
 
 
 def inner_key_problem(problem: LayerProblem, first: int, known: MappingABC[int, float]) -> LayerProblem:
-    """A problem whose mappings have the objective keys of the whole's with their tiles, or lower ones.
-
-    Energy is that of some level and all inside it, and what levels outside cost at least; cycles are those
-    of the same levels.
+    """As :func:`stores_problem`, of some level and all inside it.
 
     Parameters
     ----------
     first : the level, of :func:`firsts`
     known : what each level costs at least, pJ
     """
+    return stores_problem(problem, _settled(problem, first), known, sum(known[at] for at in range(1, first)))
+
+
+def stores_problem(
+    problem: LayerProblem,
+    stores: InnerStores,
+    known: MappingABC[int, float],
+    outside: float,
+    alike: Alike | None = None,
+    fills: bool = True,
+) -> LayerProblem:
+    """A problem whose mappings have the objective keys of the whole's with their tiles, or lower ones.
+
+    Energy is that of some levels' stores, and what levels outside cost at least; cycles are those of the same
+    levels.
+
+    Parameters
+    ----------
+    problem : the whole
+    stores : of the levels
+    known : what each of them costs at least, pJ
+    outside : what levels outside cost at least, pJ
+    alike : spaces of other levels or stores of the same operator
+    fills : whether first fills from levels outside, and last drains to them, count
+    """
     model, scale = problem.model, problem.statement.energy_scale
     assert isinstance(model, Hierarchy)
-    engine = _machine(problem, first)
-    space = _space(problem, engine)
+    engine = _machine(problem, stores)
+    space = _space(problem, engine, alike)
     nest, unit = space.nest, scale // model.scale_of(engine)
-    levels = _levels(problem, first, nest)
+    levels = _levels(problem, stores, nest, fills)
     cycles = total(own for _, _, own in levels)
     costs = [maximum([unit * spent, int(known[level] * scale)]) for level, spent, _ in levels]
-    outside = sum(int(known[level] * scale) for level in range(1, first))
-    energy = total([*costs, outside, whole(problem.engine.leak, scale) * cycles])
-    part = energy_problem(problem, engine, space, energy, scale)
+    energy = total([*costs, int(outside * scale), whole(problem.engine.leak, scale) * cycles])
+    part = energy_problem(problem, engine, space, energy, scale, alike)
     statement = replace(part.statement, cycles=cycles)
     return replace(part, objective=problem.objective, statement=statement)
+
+
+def _settled(problem: LayerProblem, first: int) -> InnerStores:
+    """Of some level and all inside it, where every tensor is always stored in the same levels."""
+    alternatives = (
+        problem.space.nest.residency[tensor.name].alternatives for tensor in problem.operator.tensors
+    )
+    return InnerStores.of([own for (own,) in alternatives], range(first, len(problem.engine.levels)))
 
 
 def _space(problem: LayerProblem, engine: Engine, alike: Alike | None = None) -> MapSpace:
@@ -104,50 +189,63 @@ def _space(problem: LayerProblem, engine: Engine, alike: Alike | None = None) ->
     return space if space.nest.perfect else replace(space, nest=MergedCuts.of(space.nest, 0))
 
 
-def _levels(problem: LayerProblem, first: int, nest: Nest) -> list[tuple[int, Expr, Expr]]:
-    """Some level and all inside it: each with its energy, in units of its machine, and its own cycles."""
-    model = problem.model
+def _levels(
+    problem: LayerProblem, stores: InnerStores, nest: Nest, fills: bool = True
+) -> list[tuple[int, Expr, Expr]]:
+    """The levels, each with the energy of its stores, in units of the nest's machine, and its own cycles.
+
+    Parameters
+    ----------
+    fills : whether first fills from levels outside, and last drains to them, count
+    """
+    model, engine = problem.model, problem.engine
     assert isinstance(model, Hierarchy)
     by_store, last = model.energy_by_store(nest), nest.temporal[-1]
+    # Inside the last of these levels there are none.
+    ending = replace(engine, levels=engine.levels[: stores.levels[-1] + 1])
     levels: list[tuple[int, Expr, Expr]] = []
-    for level, place in zip(range(first, len(problem.engine.levels)), nest.temporal[1:], strict=True):
+    for number, (level, place) in enumerate(zip(stores.levels, nest.temporal[1:], strict=True), start=1):
         spent = total(part for at, part in by_store.items() if min(at, last) == place)
-        sources = {
-            name: Place(source, max(0, source - first + 1))
-            for name, source in _sources(problem, level).items()
-        }
-        own = own_cycles(problem.engine, nest, Place(level, level - first + 1), sources)
-        levels.append((level, spent, own))
+        sources: dict[str, Place] = {}
+        for tensor, outside, own in zip(problem.operator.tensors, stores.sources, stores.stored, strict=True):
+            if level in own:
+                source = max([outside, *(other for other in own if other < level)])
+                merged = 1 + stores.levels.index(source) if source in stores.levels else 0
+                if merged or fills:
+                    sources[tensor.name] = Place(source, merged)
+        levels.append((level, spent, own_cycles(ending, nest, Place(level, number), sources)))
     return levels
 
 
-def _sources(problem: LayerProblem, level: int) -> dict[str, int]:
-    """By name of the tensors that a level stores, the level that each comes from."""
-    sources: dict[str, int] = {}
-    for name, residency in problem.space.nest.residency.items():
-        (stores,) = residency.alternatives
-        outside = [store for store in stores if store < level]
-        if level in stores and outside:
-            sources[name] = outside[-1]
-    return sources
+def _machine(problem: LayerProblem, stores: InnerStores) -> Engine:
+    """One level for all outside, with the energies of what tensors come from, and the levels.
 
-
-def _machine(problem: LayerProblem, first: int) -> Engine:
-    """One level for all outside the first one, with the energies of what tensors come from, and the rest."""
-    engine = problem.engine
-    sources: dict[Role, MemoryLevel] = {}
-    for tensor in problem.operator.tensors:
-        (stores,) = problem.space.nest.residency[tensor.name].alternatives
-        outside = max(store for store in stores if store < first)
-        sources[tensor.role] = engine.levels[outside]
+    Arrays of levels that are left out are those of the next level outside.
+    """
+    engine, tensors = problem.engine, problem.operator.tensors
+    sources = {
+        tensor.role: engine.levels[source] for tensor, source in zip(tensors, stores.sources, strict=True)
+    }
     outermost = MemoryLevel(
         "all outside",
         None,
         Fraction(0),
         Fraction(0),
         keeps=frozenset(Role),
-        fanout=engine.levels[first - 1].fanout,
         read_energies={role: level.read_energy_of(role) for role, level in sources.items()},
         write_energies={role: level.write_energy_of(role) for role, level in sources.items()},
     )
-    return replace(engine, levels=(outermost, *engine.levels[first:]))
+    levels = [outermost]
+    for index, level in enumerate(engine.levels):
+        if index in stores.levels:
+            levels.append(level)
+            if level.may_bypass:
+                kept = {
+                    tensor.role for tensor, own in zip(tensors, stores.stored, strict=True) if index in own
+                }
+                room = engine.capacity_element_bits(level)
+                keeps = frozenset(kept)
+                levels[-1] = replace(level, keeps=keeps, may_bypass=frozenset(), counted_bits=room)
+        elif level.fanout is not None:
+            levels[-1] = replace(levels[-1], fanout=level.fanout)
+    return replace(engine, levels=tuple(levels))

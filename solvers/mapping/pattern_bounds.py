@@ -9,7 +9,6 @@ costs something then.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,27 +20,21 @@ from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
-from tilewright.formulation.mapping.storage_parts import (
-    StoragePart,
-    compulsory,
-    has_storage_parts,
-    part_problem,
-    place_in,
-)
+from tilewright.formulation.mapping.storage_parts import StoragePart, has_storage_parts, part_problem
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.mapping.goals import goal_of
 from tilewright.solvers.mapping.layout import Deciding
 from tilewright.solvers.mapping.part_costs import PartCosts, least_energy
 from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
+from tilewright.solvers.mapping.pattern_terms import EXACT, PatternTerms, Term
+from tilewright.solvers.mapping.patterns_together import OpenPatterns, PatternsTogether
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
 _DEEP = 60_000_000
 """Nodes bounded for a part of the one pattern that there is."""
-_EXACT = len(_EFFORTS) + 1
-"""Efforts, so to speak, that a part has been searched with whose cost is known."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
 _BEYOND = 1e-6
@@ -52,6 +45,8 @@ _STEP = 0.03
 """Relative: by how much a search of much effort shall raise the key of the cheapest pattern."""
 _WEIGHTS_OF_MANY = (1.0,)
 """The same where patterns are many, beside the energies of the first one that these do not close."""
+_MANY = 200
+"""Open patterns from which on several levels of one are searched together: that bounds others, too."""
 _FINEST = 16  # parts of a pJ
 
 
@@ -89,38 +84,13 @@ class BoundedPattern:
         return self.costs[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """One part of the energy of every pattern, or of the energy and what cycles cost.
-
-    Parameters
-    ----------
-    weight : place of what a cycle costs among the weights
-    parts : different ones
-    of_pattern : per pattern, the number of its part, shape (patterns,)
-    kinds : equal where the same tensors come from levels with the same arrays between, shape (parts,)
-    units : energies of the levels that tensors come from, pJ per element, shape (parts, ...)
-    compulsory : what each costs whatever the tiles, pJ, shape (parts,)
-    values : what each costs at least as far as is known, pJ, shape (parts,)
-    asked : with how many of the efforts each has been searched, or `_EXACT`, shape (parts,)
-    """
-
-    weight: int
-    parts: list[StoragePart]
-    of_pattern: Int64s
-    kinds: Int64s
-    units: Floats
-    compulsory: Floats
-    values: Floats
-    asked: Int64s
-
-
 class PatternBounds:
     """Storage patterns in the order of their bounds; raises ``LimitReachedError`` where a limit strikes.
 
     Parameters
     ----------
     between : called before each part is searched
+    together : knows what several levels of a pattern cost together, where these are asked for
 
     Attributes
     ----------
@@ -129,8 +99,13 @@ class PatternBounds:
     alike : spaces of parts, where these share any
     """
 
-    def __init__(self, search: LayerSearch, between: Callable[[], None] = lambda: None) -> None:
-        self._search, self._between = search, between
+    def __init__(
+        self,
+        search: LayerSearch,
+        between: Callable[[], None] = lambda: None,
+        together: PatternsTogether | None = None,
+    ) -> None:
+        self._search, self._between, self._together = search, between, together
         problem = search.problem
         operator, engine = problem.operator, problem.engine
         residency = problem.space.nest.residency
@@ -140,11 +115,11 @@ class PatternBounds:
         self.alike = Alike() if math.prod(self._shape) == 1 else None
         self._powers = problem.objective.key_powers
         self._cycles = float(least_cycles(operator, engine))
-        self._compulsory: dict[tuple[int, int, int, bool], float] = {}  # of tensors, in parts
         self.weights = [Fraction(0)]
         self.innermost: list[PartAnswer] = []
         self._costs = PartCosts(search)
-        self._terms: list[_Term] = []
+        self._made = PatternTerms(problem, self._alternatives)
+        self._terms: list[Term] = []
         self._sums: Floats = np.asarray([self._sum_of_terms()])
         if math.prod(self._shape) == 1:
             self._weigh(float(self._sums.min()), _WEIGHTS)
@@ -170,7 +145,8 @@ class PatternBounds:
     def _sum_of_terms(self) -> Floats:
         """Add the terms of the last weight; what all patterns cost at least."""
         levels = range(1, len(self._search.problem.engine.levels))
-        terms = [self._term(level, len(self.weights) - 1) for level in reversed(levels)]
+        place, weight = len(self.weights) - 1, self.weights[-1]
+        terms = [self._made.term(level, place, weight) for level in reversed(levels)]
         self._terms += terms
         none: Floats = np.zeros(math.prod(self._shape))
         return sum((term.values[term.of_pattern] for term in terms), none)
@@ -206,15 +182,40 @@ class PatternBounds:
             if self._is_taken[cheapest] or math.isinf(self._keys[cheapest]):
                 return None
             term = self._next_term(cheapest)
+            if term is None or term.weight or term.asked[term.of_pattern[cheapest]]:
+                patterns = self._open_ones()
+                if self._together is not None and patterns is not None:
+                    if self._together.raise_keys(cheapest, patterns):
+                        continue
+                    term = self._next_term(cheapest, self._together.innermost(patterns.stores(cheapest)))
             if term is None:
                 self._is_taken[cheapest] = True
                 return self.known(cheapest)
             self._learn(term, int(term.of_pattern[cheapest]))
         return None
 
-    def _next_term(self, pattern: int) -> _Term | None:
-        """The term that is searched next for a pattern; ``None`` where none is."""
+    def _open_ones(self) -> OpenPatterns | None:
+        """The patterns that a goal leaves open, where they are many; ``None`` where they are few."""
+        goal = goal_of(self._search)
+        if goal is None:
+            return None
+        is_open = ~self._is_taken & (self._keys < float(goal))
+        alone = [term for term in self._terms if not term.weight]
+        patterns = OpenPatterns(self._alternatives, alone, self._sums[0], self._keys, is_open)
+        return patterns if np.count_nonzero(is_open) >= _MANY else None
+
+    def _next_term(self, pattern: int, inside: int | None = None) -> Term | None:
+        """The term that is searched next for a pattern; ``None`` where none is.
+
+        Parameters
+        ----------
+        inside : the level from which inwards none are searched with more than little effort
+        """
         asked = {place: int(term.asked[term.of_pattern[pattern]]) for place, term in enumerate(self._terms)}
+        if inside is not None:
+            asked = {
+                place: own for place, own in asked.items() if not own or self._terms[place].level < inside
+            }
         left = [place for place, own in asked.items() if own < len(_EFFORTS)]
         if not left and len(self._keys) > 1 and len(self.weights) == 1:
             before = len(self._terms)
@@ -240,7 +241,7 @@ class PatternBounds:
         """
         terms = self._terms if len(self._keys) == 1 else []
         for term in sorted(terms, key=lambda term: not term.weight):
-            if term.asked[0] < _EXACT:
+            if term.asked[0] < EXACT:
                 # Where steps count, they are settled first.
                 deciding = Deciding(spread_first=True) if term.weight else None
                 weight = self.weights[term.weight]
@@ -248,7 +249,7 @@ class PatternBounds:
                 answer = least_energy(search, part, _DEEP, deciding, self._enough(term, 0))
                 self._note(answer, term.parts[0])
                 term.values[0] = max(term.values[0], answer.least)
-                term.asked[0] = _EXACT if answer.is_exact else len(_EFFORTS)
+                term.asked[0] = EXACT if answer.is_exact else len(_EFFORTS)
                 yield self.known(0)
 
     def forget_tables(self) -> None:
@@ -257,18 +258,20 @@ class PatternBounds:
 
     def known(self, pattern: int = 0) -> BoundedPattern:
         """What is known of a pattern, the only one by default."""
-        places = np.unravel_index(pattern, self._shape)
-        stores = tuple(
-            alternatives[int(place)] for alternatives, place in zip(self._alternatives, places, strict=True)
-        )
         costs: list[dict[int, float]] = [{} for _ in self.weights]
         for term in self._terms:
             value = float(term.values[term.of_pattern[pattern]])
-            costs[term.weight][term.parts[0].level] = value * (1 - _ROUNDING)
+            costs[term.weight][term.level] = value * (1 - _ROUNDING)
         sums = np.asarray([[sum(cost.values())] for cost in costs])
-        return BoundedPattern(stores, float(self.least_keys(sums)[0]), costs)
+        key = max(float(self.least_keys(sums)[0]), float(self._keys[pattern]))
+        return BoundedPattern(self._stores_of(pattern), key, costs)
 
-    def _learn(self, term: _Term, number: int) -> None:
+    def _stores_of(self, pattern: int) -> Stores:
+        """Per tensor, the levels that store it."""
+        places = np.unravel_index(pattern, self._shape)
+        return tuple(own[int(place)] for own, place in zip(self._alternatives, places, strict=True))
+
+    def _learn(self, term: Term, number: int) -> None:
         """Search one part, or others of its kind before it, and raise the bounds of patterns with them.
 
         Parts differ in the energies of the levels that tensors come from; where all of these are higher, with
@@ -294,7 +297,7 @@ class PatternBounds:
         if not answer.is_exact:
             term.asked[number] = asked + 1
         elif value < enough or enough == most:
-            term.asked[number] = _EXACT
+            term.asked[number] = EXACT
         if value <= inherited * (1 + _ROUNDING):
             self._settle(term, number)
         risen = np.zeros(len(before))
@@ -302,16 +305,16 @@ class PatternBounds:
         by_pattern = risen[term.of_pattern]
         self._sums[term.weight] += by_pattern
         places = np.flatnonzero(by_pattern)
-        self._keys[places] = self.least_keys(self._sums[:, places])
+        self._keys[places] = np.maximum(self._keys[places], self.least_keys(self._sums[:, places]))
 
-    def _representative(self, term: _Term, number: int) -> int:
+    def _representative(self, term: Term, number: int) -> int:
         """Which part is searched for one of them: the cheapest, the dearest of its kind, or else itself."""
         dearer, cheaper = self._no_cheaper(term, number), self._no_dearer(term, number)
         dearest = dearer[np.argmax(term.units[dearer].sum(axis=1))]
         ends = (int(cheaper[0]), int(dearest), number)
         return next(end for end in ends if term.asked[end] <= term.asked[number])
 
-    def _settle(self, term: _Term, number: int) -> None:
+    def _settle(self, term: Term, number: int) -> None:
         """Ask nothing of parts between two that differ by what is compulsory alone.
 
         The least value of a part is concave in its unit energies, so theirs differ by no more.
@@ -327,19 +330,19 @@ class PatternBounds:
             between = np.intersect1d(self._no_cheaper(term, int(least)), cheaper)
             term.asked[between] = np.maximum(term.asked[between], asked)
 
-    def _no_dearer(self, term: _Term, number: int) -> Int64s:
+    def _no_dearer(self, term: Term, number: int) -> Int64s:
         """Parts that cost no more than one of them, the one with the least unit energies first."""
         unit = term.units
         alike = (term.kinds == term.kinds[number]) & (unit <= unit[number]).all(axis=1)
         places = np.flatnonzero(alike)
         return places[np.argsort(unit[places].sum(axis=1), kind="stable")]
 
-    def _no_cheaper(self, term: _Term, number: int) -> Int64s:
+    def _no_cheaper(self, term: Term, number: int) -> Int64s:
         """Parts that cost no less than one of them."""
         unit = term.units
         return np.flatnonzero((term.kinds == term.kinds[number]) & (unit >= unit[number]).all(axis=1))
 
-    def _enough(self, term: _Term, number: int, most: float = math.inf) -> float:
+    def _enough(self, term: Term, number: int, most: float = math.inf) -> float:
         """What a part has to cost, pJ, so that no pattern needs to know more of it; infinite without a goal.
 
         Where all else costs what is known, every pattern that has the part, or a dearer one, reaches the goal
@@ -371,7 +374,7 @@ class PatternBounds:
         more = float((needed[dearer] - term.compulsory[dearer]).max()) + float(term.compulsory[number])
         return max(more, float(term.values[number])) * (1 + _BEYOND)
 
-    def _searched(self, term: _Term, number: int, effort: int, enough: float) -> PartAnswer:
+    def _searched(self, term: Term, number: int, effort: int, enough: float) -> PartAnswer:
         """What a part costs at least, as far as a search of some effort knows, or enough."""
         answer = self._costs.least(term.parts[number], self.weights[term.weight], effort, enough)
         self._note(answer, term.parts[number])
@@ -381,58 +384,3 @@ class PatternBounds:
         """Keep the answer of a part that has the innermost tiles."""
         if part.level == len(self._search.problem.engine.levels) - 1:
             self.innermost.append(answer)
-
-    def _term(self, level: int, weight: int) -> _Term:
-        """The part at one level, for all patterns; a cycle costs what a weight says, by its place."""
-        problem = self._search.problem
-        last = len(problem.engine.levels) - 1
-        codes: Int64s = np.zeros(self._shape, dtype=np.int64)
-        places: list[list[tuple[int | None, bool]]] = []
-        for axis, alternatives in enumerate(self._alternatives):
-            own = [place_in(stores, level, level == last) for stores in alternatives]
-            places.append(sorted({*own}, key=lambda place: (place[0] is not None, place)))
-            column = np.asarray([places[-1].index(place) for place in own], dtype=np.int64)
-            sizes = [1] * len(self._shape)
-            sizes[axis] = len(column)
-            codes = codes * len(places[-1]) + column.reshape(sizes)
-        different, of_pattern = np.unique(codes.ravel(), return_inverse=True)
-        parts: list[StoragePart] = []
-        for index in zip(*np.unravel_index(different, [len(own) for own in places]), strict=True):
-            chosen = [own[int(place)] for own, place in zip(places, index, strict=True)]
-            sources, stored = zip(*chosen, strict=True)
-            parts.append(StoragePart(level, sources, stored))
-        values = np.asarray(
-            [compulsory(problem, part, self.weights[weight], self._compulsory) for part in parts]
-        )
-        unused = [all(source is None for source in part.sources) for part in parts]
-        asked: Int64s = np.where(unused, _EXACT, 0).astype(np.int64)
-        kinds, units = zip(*(self._traits(part) for part in parts), strict=True)
-        numbers: Int64s = np.arange(len(parts))  # ports of dearer levels may be the faster ones
-        if not self.weights[weight]:
-            _, numbers = np.unique(np.asarray(kinds), axis=0, return_inverse=True)
-        return _Term(
-            weight,
-            parts,
-            of_pattern.ravel(),
-            numbers.ravel(),
-            np.asarray(units),
-            values.copy(),
-            values,
-            asked,
-        )
-
-    def _traits(self, part: StoragePart) -> tuple[list[int], list[float]]:
-        """Whether each tensor is stored, from which levels between two arrays it comes, and unit energies."""
-        engine = self._search.problem.engine
-        arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
-        runs: list[int] = [*part.stored]
-        units: list[float] = []
-        for tensor, source in zip(self._search.problem.operator.tensors, part.sources, strict=True):
-            runs.append(-1 if source is None else bisect_left(arrays, source))
-            level = engine.levels[source or 0]
-            stored = source is not None
-            units += [
-                float(level.read_energy_of(tensor.role)) * stored,
-                float(level.write_energy_of(tensor.role)) * stored,
-            ]
-        return runs, units

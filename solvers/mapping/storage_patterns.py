@@ -37,6 +37,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     storing,
 )
+from tilewright.solvers.mapping.patterns_together import PatternsTogether
 from tilewright.solvers.mapping.stages import has_scratchpads
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -157,7 +158,8 @@ class PatternTrees:
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         self._offer_mappings()
-        self._bounds = bounds = PatternBounds(self._search, self._beside.keep_up)
+        together = PatternsTogether(self._search, self._source)
+        self._bounds = bounds = PatternBounds(self._search, self._beside.keep_up, together)
         scale = float(self._search.problem.key_scale)
         while not self._search.done:
             self._beside.keep_up()

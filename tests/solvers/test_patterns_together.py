@@ -1,0 +1,215 @@
+"""What the innermost stores of storage patterns cost together: no mapping of any pattern is below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product as cartesian
+from unittest import mock
+
+import pytest
+from effort import effort
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from instances import Instance, hierarchies, mappings, operators
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping import pattern_bounds, patterns_together, storage_patterns
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.pattern_machines import machine_of, stores_of, storing
+from tilewright.solvers.mapping.patterns_together import PatternsTogether
+from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.storage_patterns import has_patterns
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import gemm
+
+
+@pytest.fixture(autouse=True)
+def _always_together() -> Iterator[None]:
+    """Few patterns are enough, and three levels are many."""
+    with (
+        mock.patch.object(storage_patterns, "FEW", 0),
+        mock.patch.object(pattern_bounds, "_MANY", 1),
+        mock.patch.multiple(patterns_together, _SHARED=1, _MANY=4),
+    ):
+        yield
+
+
+@st.composite
+def deep(draw: st.DrawFn, most: int) -> Instance:
+    """A problem on a machine of four or five levels with one array, which tensors may pass by."""
+    drawn = draw(hierarchies(levels=draw(st.sampled_from([4, 4, 5])), roomy=draw(st.booleans())))
+    array = draw(st.integers(0, len(drawn.levels) - 1))
+    levels = tuple(
+        replace(
+            level,
+            may_bypass=level.keeps if index else level.may_bypass,
+            sliding_window=False,
+            double_buffered=index > 0 and draw(st.booleans()),
+            fanout=level.fanout if index == array else None,
+        )
+        for index, level in enumerate(drawn.levels)
+    )
+    objective = draw(st.sampled_from(["energy", "edp", "edp", "ed2p"]))
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    return Instance(draw(operators(most=most)), replace(drawn, levels=levels), objective, factors=factors)
+
+
+def _asked(problem: LayerProblem, known: Mapping, most: int) -> tuple[PatternBounds, list[int]]:
+    """Bounds of patterns with an incumbent, so many of them taken; and how often keys have risen together."""
+    search = LayerSearch(problem, Limits())
+    search.offer(known, "test")
+    together, risen = PatternsTogether(search, "test"), []
+    raise_keys = together.raise_keys
+
+    def noted(*arguments: object) -> bool:
+        risen.append(raise_keys(*arguments))  # type: ignore[arg-type]
+        return bool(risen[-1])
+
+    with (
+        mock.patch.object(together, "raise_keys", noted),
+        mock.patch.object(together, "_look_for_mappings"),  # the incumbent stays as bad as it is
+    ):
+        bounds = PatternBounds(search, together=together)
+        for _ in range(most):
+            if bounds.take() is None:
+                break
+    return bounds, [number for number, rose in enumerate(risen) if rose]
+
+
+def _compare(data: st.DataObject, most: int) -> None:
+    """Random mappings, and the optima of random patterns' machines, are not below the patterns' bounds."""
+    problem = data.draw(deep(most)).problem()
+    assume(has_patterns(problem))
+    drawn = mappings(problem.operator, problem.engine, False, problem.space.nest.perfect)
+    tried = [data.draw(drawn) for _ in range(6)]
+    legal = [m for m in tried if not problem.judge(m).violations and problem.judge(m).outside is None]
+    assume(legal)
+    worst = max(legal, key=lambda mapping: problem.judge(mapping).key)
+    bounds, _ = _asked(problem, worst, data.draw(st.sampled_from([0, 3, 30])))
+    for mapping in legal:
+        assert bounds.key_of(stores_of(problem, mapping)) <= float(problem.judge(mapping).key) * (1 + 1e-12)
+    residency = problem.space.nest.residency
+    for _ in range(2):
+        alternatives = (residency[tensor.name].alternatives for tensor in problem.operator.tensors)
+        stores = tuple(data.draw(st.sampled_from(own)) for own in alternatives)
+        stored = {level for own in stores for level in own}
+        machine = problem.on(machine_of(storing(problem, stores), stored))
+        best = solve(machine, "branch")
+        assert best.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        if best.key is not None:
+            assert bounds.key_of(stores) <= float(best.key) * (1 + 1e-12)
+
+
+@settings(max_examples=effort(12))
+@given(st.data())
+def test_no_mapping_is_below_what_inner_stores_cost_together(data: st.DataObject) -> None:
+    """Neither random mappings nor the optimum of a random pattern's own machine."""
+    _compare(data, 48)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(300))
+@given(st.data())
+def test_many_mappings_are_not_below_what_inner_stores_cost_together(data: st.DataObject) -> None:
+    """The same, for many machines."""
+    _compare(data, 96)
+
+
+def _four_levels(sizes: Sequence[int] = (512, 96, 12), axes: tuple[int, int] = (4, 4)) -> Engine:
+    """DRAM and three levels that every tensor may bypass, with an array in the middle."""
+    array = Fanout((ArrayAxis("x", axes[0]), ArrayAxis("y", axes[1])), Fraction(2))
+    inner = (
+        MemoryLevel(
+            f"L{index}",
+            capacity,
+            Fraction(80 >> index),
+            Fraction(80 >> index),
+            double_buffered=True,
+            may_bypass=frozenset(Role),
+            fanout=array if index == 1 else None,
+        )
+        for index, capacity in enumerate(sizes)
+    )
+    dram = MemoryLevel("DRAM", None, Fraction(200), Fraction(200))
+    return Engine("four", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_levels_together_bound_more_than_each_by_itself(objective: str) -> None:
+    """Keys rise above sums of parts, mappings come from their tiles, and the optimum is the same."""
+    layer = gemm(m=16, n=24, k=32)
+    problem = layer_problem(layer, _four_levels(), parse_objective(objective), factors="perfect")
+    with mock.patch.object(pattern_bounds, "_MANY", 1 << 30):
+        apart = solve(problem, "branch")
+    together = solve(problem, "branch")
+    assert apart.status is together.status is Status.OPTIMAL
+    assert apart.key == together.key
+    assert apart.answer is not None
+    _, risen = _asked(problem, apart.answer, 30)
+    assert risen
+
+
+class _Knowing(LayerSearch):
+    """A search that knows a key, and keeps no mapping."""
+
+    known = Fraction(0)
+
+    @property
+    def key(self) -> Fraction | None:
+        """What a mapping must be better than."""
+        return self.known
+
+
+def _compare_optima(data: st.DataObject, patterns: int) -> None:
+    """Patterns whose keys rise have no better mapping on their own machines than their keys say."""
+    draw = data.draw
+    m, n, k = (draw(st.sampled_from([6, 9, 12, 16, 20, 24])) for _ in range(3))
+    sizes = draw(st.sampled_from([256, 512])), draw(st.integers(24, 128)), draw(st.integers(3, 20))
+    machine = _four_levels(sizes, draw(st.sampled_from([(4, 4), (2, 8)])))
+    objective = parse_objective(draw(st.sampled_from(["energy", "edp"])))
+    factors = draw(st.sampled_from(["perfect", "perfect", "imperfect"]))
+    problem = layer_problem(gemm(m=m, n=n, k=k), machine, objective, factors=factors)
+    best = solve(problem, "branch").key
+    assert best is not None
+    search = _Knowing(problem, Limits())
+    search.known = best * draw(st.sampled_from([Fraction(11, 10), Fraction(4, 3)]))
+    together = PatternsTogether(search, "test")
+    with mock.patch.object(together, "_look_for_mappings"):
+        bounds, plain = PatternBounds(search, together=together), PatternBounds(search)
+        while bounds.take() is not None:
+            pass
+    while plain.take() is not None:
+        pass
+    residency = problem.space.nest.residency
+    every = cartesian(*(residency[tensor.name].alternatives for tensor in problem.operator.tensors))
+    risen = [own for own in every if plain.key_of(own) < bounds.key_of(own) < float(search.known)]
+    risen.sort(key=lambda own: plain.key_of(own) / bounds.key_of(own))
+    for stores in risen[:patterns]:
+        own = problem.on(machine_of(storing(problem, stores), {level for own in stores for level in own}))
+        result = solve(own, "branch")
+        assert result.status is Status.OPTIMAL
+        assert result.key is not None
+        assert bounds.key_of(stores) <= float(result.key) * (1 + 1e-12)
+
+
+@settings(max_examples=effort(3))
+@given(st.data())
+def test_optima_of_patterns_are_not_below_what_has_risen(data: st.DataObject) -> None:
+    """The patterns whose keys rise most."""
+    _compare_optima(data, 6)
+
+
+@pytest.mark.slow
+@settings(max_examples=effort(40))
+@given(st.data())
+def test_many_optima_of_patterns_are_not_below_what_has_risen(data: st.DataObject) -> None:
+    """The same, for more of them."""
+    _compare_optima(data, 30)
