@@ -47,7 +47,7 @@ HOPS = 2
 """Links that a copy is estimated to pass: most come from a neighbour that has it, some from a DRAM port."""
 
 NARROW = 4
-"""Where ports are the limit, atoms may have channels for one of so many parts of the array's columns alone."""
+"""Where ports are the limit, atoms may have channels for one of so many parts of the array's columns."""
 
 SUM_BYTES = 4
 """Bytes of an unfinished sum, which an engine writes and reads again between two parts."""

@@ -104,9 +104,7 @@ def next_turn(ways: Sequence[Yield], weights: Sequence[float] | None = None) -> 
     visits, (seconds, several) = sum(way.visits for way in ways), HEAD_START
     head_start = min(seconds, several * sum(way.spent for way in ways) / visits) if visits else seconds
     head_start = max(head_start, 1e-6)
-    rates = [
-        way.rate(head_start) * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)
-    ]
+    rates = [way.rate(head_start) * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)]
     least = LEAST * sum(rates)
     return min(range(len(ways)), key=lambda i: (ways[i].spent + head_start) / (rates[i] + least))
 

@@ -8,11 +8,12 @@ is finished once, all these parts sum to 1 at most.  So
 ``y = least(a W + b I) + a' W' + max(0, b' I' - o R)`` bytes pass its port, at most ``Y``, and of each sum
 sent for layer 0 a part ``rho = 1 - R / S`` comes on top.
 
-For prices ``alpha + beta = 1`` of shares, ``nu`` of bytes and ``mu`` of own results, ``phi - theta s <= k a b``
-of `tilewright.solvers.scheduling.tiled.port_shares` holds in both layers, with ``theta = nu rho / alpha`` and
-``theta' = nu / beta``.  If ``alpha k q + beta k' a' b' - nu y - mu o`` is at most ``M`` on every engine, the
-sum over the engines is ``1 <= E M + nu (E Y - other bytes) + mu``.  Where that fails, no plan has such ports.
-Any prices are valid; good ones are found by steps along one price after the other.
+For prices ``alpha + beta = 1`` of shares, ``nu`` of bytes and ``mu`` of own results,
+``phi - theta s <= k a b`` of `tilewright.solvers.scheduling.tiled.port_shares` holds in both layers, with
+``theta = nu rho / alpha`` and ``theta' = nu / beta``.  If ``alpha k q + beta k' a' b' - nu y - mu o`` is at
+most ``M`` on every engine, the sum over the engines is ``1 <= E M + nu (E Y - other bytes) + mu``.  Where
+that fails, no plan has such ports.  Any prices are valid; good ones are found by steps along one price after
+the other.
 
 For given ``o`` and bytes for layer 1 the least bytes for ``q`` are concave in it, so that the best ``q`` is
 ``o`` or the most that the port has room for.  ``M`` is taken over rectangles of ``o`` and of the bytes for

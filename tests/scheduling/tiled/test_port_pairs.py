@@ -231,41 +231,6 @@ def test_results_are_own_ones_of_a_single_engine() -> None:
     assert not ports_suffice(pair, 2, 24.0, 0.0)
 
 
-def test_what_passes_besides_a_pair_is_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two layers in a row everything belongs to the pair."""
-    first, second = (conv2d(k=k, c=c, r=1, s=1, h=8, w=8) for k, c in ((16, 4), (8, 16)))
-    network = Network(
-        "two", [Layer("a", first, "test"), Layer("b", second, "test")], [Link("a", "b", "I", "x", 1024)]
-    )
-    problem = TiledProblem(network, load_tiled_machine("atomic-2x2"), tiled_objective("edp"))
-    besides: list[float] = []
-
-    def asked(pair: LayerPair, engines: int, port: float, others: float) -> bool:
-        besides.append(others)
-        return True
-
-    monkeypatch.setattr(joint_bounds, "ports_suffice", asked)
-    CopiesOverCycles(problem, size_bounds(problem)).least_cycles()
-    assert set(besides) == {0}
-
-
-@pytest.mark.parametrize(("seed", "more"), [(6, 4850), (12, 1060)])
-def test_a_reader_with_its_maker_takes_longer_than_each_alone(seed: int, more: int) -> None:
-    problem = random_problem(seed)
-    assert CopiesOverCycles(problem, size_bounds(problem)).least_cycles() > more
-
-
-def test_results_are_own_ones_of_a_single_engine() -> None:
-    """Two engines with all weights and inputs would each make what both read, but only one finishes it.
-
-    One sends half of its results: 8 of 16 bytes with half of the second layer's 32 weights, beside the 4
-    weights and 4 inputs of the first layer.
-    """
-    pair = LayerPair(layer(4, 4, 1, outside=True), layer(8, 4, 4, outside=False), 16)
-    assert ports_suffice(pair, 2, 8 + 8 + 16, 0.0)
-    assert not ports_suffice(pair, 2, 8 + 16, 0.0)
-
-
 @pytest.mark.slow
 def test_no_random_plan_on_narrow_ports_is_faster() -> None:
     """Random sizes, engines and orders on machines whose ports bring little."""
