@@ -199,7 +199,7 @@ def balanced_menu(
     """
 
     def ranked() -> SizeMenu:
-        menu = fitting_menu(problem, unit, room)
+        menu = fitting_menu(problem, unit, room, narrow=True)
         keys = menu.atoms, menu.atoms * menu.need, _estimates(problem, unit, menu, engines, handover, price)
         # of equal ones that multiply, those with many channels: fewer groups of engines share their inputs
         wide = -menu.sizes[:, 3] * unit.layer.operator.is_mac
@@ -256,8 +256,13 @@ def _copies(problem: TiledProblem, unit: Unit, menu: SizeMenu, engines: int) -> 
     return energy
 
 
-def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
+def fitting_menu(problem: TiledProblem, unit: Unit, room: float, *, narrow: bool = False) -> SizeMenu:
     """The candidate sizes that take at most a part of the buffer; where none does, those that fit at all.
+
+    Parameters
+    ----------
+    problem, unit, room : the layer, and the part of the buffer
+    narrow : also those of few channels where ports are the limit, see `size_menu`
 
     Raises
     ------
@@ -268,7 +273,7 @@ def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
     late = sum(read.late for read in unit.reads)
     asked = unit.layer.operator, machine.engine, unit.layer.stored_weights, late
     menu = size_menu(*asked)
-    if port_bound(menu, machine):
+    if narrow and port_bound(menu, machine):
         menu = size_menu(*asked, narrow=True)
     fits = menu.need <= limit
     if not fits.any():
