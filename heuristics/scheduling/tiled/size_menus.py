@@ -28,7 +28,7 @@ from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.formulation.scheduling.tiled.widths import in_bytes, tensor_bits
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.errors import InputError
-from tilewright.hardware.scheduling.tiled.machine import TileEngine
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine, TileEngine
 from tilewright.workloads.mapping.operator import Operator, Role
 
 PARTS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64)
@@ -45,6 +45,9 @@ HANDOVER = 24
 
 HOPS = 2
 """Links that a copy is estimated to pass: most come from a neighbour that has it, some from a DRAM port."""
+
+NARROW = 4
+"""Where ports are the limit, atoms may have channels for one of so many parts of the array's columns."""
 
 SUM_BYTES = 4
 """Bytes of an unfinished sum, which an engine writes and reads again between two parts."""
@@ -196,7 +199,7 @@ def balanced_menu(
     """
 
     def ranked() -> SizeMenu:
-        menu = fitting_menu(problem, unit, room)
+        menu = fitting_menu(problem, unit, room, narrow=True)
         keys = menu.atoms, menu.atoms * menu.need, _estimates(problem, unit, menu, engines, handover, price)
         # of equal ones that multiply, those with many channels: fewer groups of engines share their inputs
         wide = -menu.sizes[:, 3] * unit.layer.operator.is_mac
@@ -253,8 +256,13 @@ def _copies(problem: TiledProblem, unit: Unit, menu: SizeMenu, engines: int) -> 
     return energy
 
 
-def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
+def fitting_menu(problem: TiledProblem, unit: Unit, room: float, *, narrow: bool = False) -> SizeMenu:
     """The candidate sizes that take at most a part of the buffer; where none does, those that fit at all.
+
+    Parameters
+    ----------
+    problem, unit, room : the layer, and the part of the buffer
+    narrow : also those of few channels where ports are the limit, see `size_menu`
 
     Raises
     ------
@@ -263,10 +271,13 @@ def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
     machine = problem.machine
     limit = machine.engine.buffer_bytes
     late = sum(read.late for read in unit.reads)
-    menu = size_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late)
+    asked = unit.layer.operator, machine.engine, unit.layer.stored_weights, late
+    menu = size_menu(*asked)
+    if narrow and port_bound(menu, machine):
+        menu = size_menu(*asked, narrow=True)
     fits = menu.need <= limit
     if not fits.any():
-        menu = size_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, fine=True)
+        menu = size_menu(*asked, fine=True)
         fits = menu.need <= limit
     if not fits.any():
         raise InputError(
@@ -279,9 +290,21 @@ def fitting_menu(problem: TiledProblem, unit: Unit, room: float) -> SizeMenu:
     return menu.picked(kept)
 
 
+def port_bound(menu: SizeMenu, machine: TiledMachine) -> bool:
+    """Whether a layer's operands pass an engine's port for longer than its array takes for the layer."""
+    whole = menu.atoms == 1
+    return bool((menu.fetch[whole] > machine.port_rate * menu.cycles[whole]).any())
+
+
 @lru_cache(maxsize=1024)
 def size_menu(
-    operator: Operator, engine: TileEngine, stored_weights: bool, late: int, *, fine: bool = False
+    operator: Operator,
+    engine: TileEngine,
+    stored_weights: bool,
+    late: int,
+    *,
+    narrow: bool = False,
+    fine: bool = False,
 ) -> SizeMenu:
     """The candidate sizes of atoms of an operator on an engine.
 
@@ -289,12 +312,15 @@ def size_menu(
     ----------
     stored_weights : whether the weights are blocks of their own
     late : operands that only the finished sums meet
+    narrow : with channels that fill a part of the array's columns, so that more engines share the weights
     fine : cut down to single rows, columns and channels, which leave parts of the array idle
     """
     shape = shape_of(operator)
     channels, rows, columns = shape.sizes
     halves = tuple(2**i for i in range(max(*shape.sizes, shape.parts).bit_length() + 1)) if fine else ()
     outputs, inputs = (1, 1) if fine else (engine.columns * engine.lanes, engine.rows * engine.lanes)
+    if narrow:
+        outputs = max(1, outputs // NARROW)
     many = tuple(n for n in MANY if channels >= n * outputs)
     sums = SUMS if operator.is_mac else SUMS[:1]  # all parts of a result are dealt to one engine
     tiles = (

@@ -95,6 +95,9 @@ TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
 )
 """Methods on trees, and the time that each may take."""
 
+LARGE = 30
+"""Layers from which on methods on trees need those seconds; fewer layers need fewer."""
+
 
 @dataclass
 class _Site:
@@ -222,7 +225,9 @@ class _Portfolio:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
         best = _Best()
         atoms_alone = all(site.kind == "atoms" for site in self.sites)
+        small = min(1.0, len(self.search.problem.problem.units) / LARGE)
         for method, part in TREES:
+            part = replace(part, seconds=small * part.seconds)
             if atoms_alone:
                 part = replace(part, most=INSTEAD)
             if self.sites and part.starved(self.search):

@@ -53,41 +53,60 @@ PROOF, PART = 4.0, 0.05
 """Seconds for the proof of such a window at most, and the part of the time left."""
 
 
+FADING = 0.98
+"""What a visit counts of the one after it: a gain of fifty visits ago says little of the next one."""
+
+HEAD_START = 1.0, 20
+"""Seconds, and mean visits where those take less, for which each way is taken to have gained a little."""
+
+HOPED = 1e-4
+"""Part of the objective that each way is taken to have gained then."""
+
+
 @dataclass
 class Yield:
     """What one of several ways to go on has brought.
 
     Parameters
     ----------
-    gained : part of the objective
-    spent : seconds
+    gained : part of the objective, in visits that count less the longer they are ago
+    recent : seconds of these visits, which count as much
+    spent, visits : seconds of all visits, and their number
     """
 
     gained: float = 0.0
+    recent: float = 0.0
     spent: float = 0.0
+    visits: int = 0
 
-    @property
-    def rate(self) -> float:
+    def rate(self, head_start: float) -> float:
         """Gain per second, more than nothing for what was hardly tried."""
-        return (self.gained + 1e-4) / (self.spent + 1.0)
+        return (self.gained + HOPED) / (self.recent + head_start)
 
     def note(self, gain: float, seconds: float) -> None:
-        self.gained += gain
+        """Another visit."""
+        self.gained = FADING * self.gained + gain
+        self.recent = FADING * self.recent + seconds
         self.spent += seconds
+        self.visits += 1
 
 
 def next_turn(ways: Sequence[Yield], weights: Sequence[float] | None = None) -> int:
     """Which way is next, so that each has time in proportion to what it gains in a second, and all have some.
 
-    Seconds count from one on, as those of gains do: what promises little comes late the first time, too.
+    Seconds count from a head start on, as those of gains do: what promises little comes late the first time,
+    too.
 
     Parameters
     ----------
     weights : by which rates are multiplied; by default 1
     """
-    rates = [way.rate * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)]
+    visits, (seconds, several) = sum(way.visits for way in ways), HEAD_START
+    head_start = min(seconds, several * sum(way.spent for way in ways) / visits) if visits else seconds
+    head_start = max(head_start, 1e-6)
+    rates = [way.rate(head_start) * (1.0 if weights is None else weights[i]) for i, way in enumerate(ways)]
     least = LEAST * sum(rates)
-    return min(range(len(ways)), key=lambda i: (ways[i].spent + 1.0) / (rates[i] + least))
+    return min(range(len(ways)), key=lambda i: (ways[i].spent + head_start) / (rates[i] + least))
 
 
 class _Remake(Protocol[State]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,11 +23,12 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.exact.incumbent import by_nearest_ports
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.priced_proof import PricedProof
-from tilewright.solvers.scheduling.tiled.exact.prices import energy_units
-from tilewright.solvers.scheduling.tiled.exact.sharing import energy_of_places
+from tilewright.solvers.scheduling.tiled.exact.prices import EnergyUnits, energy_units
+from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, in_turn
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -76,12 +78,67 @@ def compared(problem: TiledProblem, dag: AtomicDag, plan: Plan) -> tuple[int, in
     model = cp_model.CpModel()
     places = zip(plan.engine.tolist(), plan.first.tolist(), strict=True)
     runs = {(task, e, r): model.new_constant(1) for task, (e, r) in enumerate(places)}
+    energy = least_energy(model, instance, runs, units)
+    assert energy is not None
+    return units.least(instance), energy, units.counted(result.energy.total)
+
+
+def least_energy(
+    model: cp_model.CpModel, instance: RoundInstance, runs: Runs, units: EnergyUnits
+) -> int | None:
+    """The least energy of places in units; ``None`` where there are none."""
     energy = energy_of_places(model, instance, runs, units)
     model.minimize(energy)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
-    assert solver.solve(model) == cp_model.OPTIMAL
-    return units.least(instance), int(solver.value(energy)), units.counted(result.energy.total)
+    status = solver.solve(model)
+    assert status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
+    return int(solver.value(energy)) if status == cp_model.OPTIMAL else None
+
+
+@pytest.mark.parametrize("seed", range(effort(20)))
+def test_no_energy_of_engines_within_its_cycles_exceeds_a_random_plan(seed: int) -> None:
+    """Nor does a bound that is told before the least energy is known."""
+    problem, dag, plan = random_case(seed)
+    instance, result = RoundInstance(dag, problem.machine), problem.evaluate(dag, plan)
+    units = energy_units(instance, Fraction(result.energy.total), 1)
+    model = cp_model.CpModel()
+    model.minimize(energy_of_places(model, instance, engines_within(model, instance, result.cycles), units))
+    run = CpSatRun(model, Limits(threads=1), lambda: False, effort=0.3)
+    assert run.solve() != cp_model.INFEASIBLE
+    assert run.bound <= units.counted(result.energy.total)
+
+
+@pytest.mark.parametrize("seed", range(effort(6)))
+def test_the_least_energy_within_cycles_is_that_of_all_ways_to_deal_tasks_out(seed: int) -> None:
+    """Two rows of each of two layers, of random kernels and channels, on three engines in a line."""
+    numbers = random.Random(seed)
+    wide, side = numbers.choice([8, 16, 24]), numbers.choice([2, 5])
+    operators = [
+        conv2d(k=wide, c=16, r=1, s=1, h=2, w=side),
+        conv2d(k=8, c=wide, r=numbers.choice([1, 2]), s=1, h=2, w=side),
+    ]
+    layers = [Layer(name, operator, "test") for name, operator in zip("ab", operators, strict=True)]
+    network = Network("chain", layers, [Link("a", "b", "I", "a", 1)])
+    machine = load_tiled_machine("atomic-8x8[engines=3x1,ports=left]")
+    problem = TiledProblem(network, machine, tiled_objective("edp"))
+    dag = problem.dag([AtomSize(1, 8, 16, wide), AtomSize(1, 8, wide, 8)])
+    instance = RoundInstance(dag, machine)
+    units = energy_units(instance, Fraction(10**6), 1)
+    work = int(dag.cycles.sum())
+    dealt: list[tuple[int, int]] = []
+    for engines in product(range(3), repeat=dag.tasks):
+        loads = [int(dag.cycles[[at == e for at in engines]].sum()) for e in range(3)]
+        model = cp_model.CpModel()
+        runs = {(task, e, task): model.new_constant(1) for task, e in enumerate(engines)}
+        energy = least_energy(model, instance, runs, units)
+        assert energy is not None
+        dealt.append((max(loads), energy))
+    for cycles in (work, work // 2, -(-work // 3), work // 4):
+        fitting = [energy for load, energy in dealt if load <= cycles]
+        model = cp_model.CpModel()
+        bound = least_energy(model, instance, engines_within(model, instance, cycles), units)
+        assert bound == min(fitting, default=None)
 
 
 def test_an_output_that_is_read_comes_cheaper_from_dram() -> None:

@@ -112,6 +112,15 @@ def test_turns_go_to_what_gains() -> None:
     assert good.spent > 10 * poor.spent > 0
 
 
+def test_what_gained_long_ago_gives_way() -> None:
+    """Visits of a millisecond: one kind gained at first, and nothing since."""
+    early, other = Yield(), Yield()
+    for turn in range(1000):
+        way = (early, other)[next_turn((early, other))]
+        way.note(0.01 if way is early and turn < 3 else 0.0, 0.001)
+    assert other.visits > 200
+
+
 class Recorded(TiledSearch):
     """A search that notes the key of every plan, and what the trace calls it."""
 

@@ -63,3 +63,6 @@ EARLY_SHARE = 0.4
 
 MOST_DECISIONS = 200_000
 """Movements that the whole statement may decide, at most: beyond, only the relaxation is solved."""
+
+LOADS_SHARE, LONGEST_LOADS = 0.05, 5.0
+"""Part of the time left, and seconds at most, that the energy of engines with limited loads may take."""

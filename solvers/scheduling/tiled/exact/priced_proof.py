@@ -15,12 +15,13 @@ from ortools.sat.python import cp_model
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
-from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places
+from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn
 from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, PlanStatement
 
@@ -40,7 +41,7 @@ class PricedProof(RoundProof):
         super().__init__(search, space)
         self.product = space.problem.objective.key_powers == (1, 1)
         self.serial = not self.product and space.problem.machine.engine.static_power == 0
-        self._least = 0
+        self._least, self._shared = 0, Fraction(0)
         self._settle()
 
     def _settle(self) -> None:
@@ -53,11 +54,12 @@ class PricedProof(RoundProof):
             power = Fraction(machine.engine.static_power * machine.engines)
             energy = most_energy(self.instance, self._rounds) + power * cycles
         self.units = energy_units(self.instance, energy, cycles if self.product else 1)
-        self.moved = self.units.least(self.instance)
+        self.moved = max(self.units.least(self.instance), int(self._shared * self.units.scale))
 
     def pursued(self) -> Outcome:
         """Where lengths do not count, the whole statement at once, and windows of the best plan."""
         if not self.serial:
+            self.share()
             return super().pursued()
         self.raise_bound(0, "these atoms")
         early = self.search.limits.share(effort.EARLY_SHARE)
@@ -71,6 +73,20 @@ class PricedProof(RoundProof):
             if not self.search.done and not self.refuted:
                 step()
         return self.outcome()
+
+    def share(self) -> None:
+        """Raise the least energy to that of engines that run all tasks within the cycles of interest: no
+        better plan takes more of these.
+        """
+        if self.search.key is None or self.search.done:
+            return
+        model, limits = cp_model.CpModel(), self.search.limits.share(effort.LOADS_SHARE, effort.LONGEST_LOADS)
+        runs = engines_within(model, self.instance, self.most)
+        model.minimize(energy_of_places(model, self.instance, runs, self.units))
+        run = CpSatRun(model, limits, lambda: self.search.done)
+        if not self.closed(run.solve(), run, "loads", lambda units, source: None):
+            self._shared = Fraction(run.bound, self.units.scale)
+            self._settle()
 
     # -- energies and cycles of interest ---------------------------------------------------------------
 

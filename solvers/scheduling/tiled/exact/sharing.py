@@ -9,6 +9,9 @@ With S(b) the engines that run a reader of block b:
   a link out of a buffer, or from DRAM; a result that is there serves for all its parts;
 - an output passes the links from its engine to the nearest port;
 - tasks of one round are on different engines, so that the readers among them count one by one.
+
+Without rounds an engine still runs one task at a time, so that within some cycles it runs no more than these
+(`engines_within`): few cycles need many engines, and these copies.
 """
 
 from __future__ import annotations
@@ -37,6 +40,24 @@ def energy_of_places(
     runs : where and when each task may run
     """
     return _Places(model, instance, runs, units).energy()
+
+
+def engines_within(model: cp_model.CpModel, instance: RoundInstance, cycles: int) -> Runs:
+    """An engine for every task, in a round of its own, of which none runs tasks for more than some cycles.
+
+    Parameters
+    ----------
+    model : gets the variables and constraints that this needs
+    instance : the atoms
+    cycles : that a plan takes at most
+    """
+    engines, taken = range(instance.engines), instance.dag.cycles.tolist()
+    runs = {(task, e, task): model.new_bool_var("") for task in range(instance.tasks) for e in engines}
+    for task in range(instance.tasks):
+        model.add_exactly_one(runs[task, e, task] for e in engines)
+    for e in engines:
+        model.add(sum(taken[task] * runs[task, e, task] for task in range(instance.tasks)) <= cycles)
+    return runs
 
 
 class _Places:
