@@ -31,10 +31,19 @@ _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
 
 
 class Branch:
-    """Best-first branch and bound on interval bounds."""
+    """Best-first branch and bound on interval bounds.
+
+    Parameters
+    ----------
+    goes_on : whether a space whose tables are too large is searched in parts; parts themselves are not, as
+        theirs may be the same
+    """
 
     name = "branch"
     exact = True
+
+    def __init__(self, goes_on: bool = True) -> None:
+        self._goes_on = goes_on
 
     @property
     def version(self) -> str:
@@ -55,9 +64,11 @@ class Branch:
         try:
             return self._search(search)
         except TablesTooLargeError as too_large:
+            if not self._goes_on:
+                return Outcome(False, str(too_large))
             with suppress(LimitReachedError):
                 ByArrangement(Annealing()).solve(search.within(search.limits.part(_SHARE, _ANNEALED)))
-            go_on_without_tables(search, self)
+            go_on_without_tables(search, self, Branch(goes_on=False))
             return Outcome(False, str(too_large))
 
     def _search(self, search: LayerSearch) -> Outcome:

@@ -168,18 +168,19 @@ def _while_worth(search: LayerSearch) -> LayerSearch:
     return search.within(replace(search.limits, gap=max(search.limits.gap, CLOSE)))
 
 
-def go_on_without_tables(search: LayerSearch, method: LayerMethod) -> None:
+def go_on_without_tables(search: LayerSearch, whole: LayerMethod, method: LayerMethod) -> None:
     """Offer mappings of parts, and raise the bound, where the whole has too many tiles for memory.
 
     It ends with the time, or where these parts hardly tell more.
 
     Parameters
     ----------
-    method : searches parts of the space
+    whole : searches least tiles where every integer is one, and goes on with parts of these in turn
+    method : searches parts of the space, and ends where their tables are too large as well
     """
     problem = search.problem
     if problem.space.tiles == EVERY_INTEGER:
-        _offer(search, problem.even().with_least_tiles(), LEAST_TILES, method, _MOSTLY, math.inf)
+        _offer(search, problem.even().with_least_tiles(), LEAST_TILES, whole, _MOSTLY, math.inf)
     elif not problem.space.nest.perfect:
         halved = problem.even().with_halved_tiles()
         offer_sparse_tiles(search, method)

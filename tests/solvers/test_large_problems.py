@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping import axis_groups, chains
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
@@ -92,3 +93,22 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
     assert result.bound is not None
     assert 0 < result.bound < result.key
     assert [point.source for point in result.trace] == ["intervals", "compulsory traffic", "greedy"]
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_parts_whose_tables_are_too_large_as_well_end_the_search(
+    opened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of halved tiles is not searched by halving its tiles again."""
+    operator = parse_layer("conv:K=2,C=1,P=3,Q=1,R=3,S=1")[1]
+    monkeypatch.setattr(chains, "MOST_TILES", 20)
+    monkeypatch.setattr(chains, "MANY_ROWS", 4)
+    monkeypatch.setattr(axis_groups, "MANY_ROWS", 4)
+    problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("energy"))
+    assert not problem.space.nest.perfect
+    if opened:
+        monkeypatch.setattr(large_problems, "LARGE", 0)
+        monkeypatch.setattr(large_problems, "HUGE", 0)
+    result = solve(problem, "branch")
+    assert result.status is Status.UNKNOWN
+    assert "too many for memory" in result.message
