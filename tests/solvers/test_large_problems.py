@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping import axis_groups, chains
 from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.relaxation import legal_sizes
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
@@ -112,3 +113,13 @@ def test_parts_whose_tables_are_too_large_as_well_end_the_search(
     result = solve(problem, "branch")
     assert result.status is Status.UNKNOWN
     assert "too many for memory" in result.message
+
+
+def test_a_limit_strikes_while_tiles_that_fit_are_looked_for() -> None:
+    """On eight levels that takes half a minute for some dimensions."""
+    operator = parse_layer("gemm:M=1024,N=50257,K=768")[1]
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
+    limits = Limits()
+    limits.stop.set()
+    with pytest.raises(LimitReachedError):
+        legal_sizes(problem, problem.space.groups[0], limits)
