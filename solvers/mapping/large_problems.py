@@ -54,6 +54,7 @@ _OVER = (0.005, 0.02, 0.08)  # by how much the least is passed, step by step; of
 
 _MOSTLY = 0.8  # of the time that is left, for the best part of a space whose tables are too large
 _OCTAVES = (8, 4, 2)  # sizes of sparse tiles while a tile doubles
+_COARSE = (1, 0.5, 0.25)  # the same, where even halved tiles may be too many for memory
 _FEW_ROWS = 10_000  # rows of a group with which its tiles are not too many
 _LONG = 60.0  # seconds at most for halved tiles there
 _MORE = (4, 16, 64)  # times the usual effort of rounds of bounds there
@@ -140,17 +141,32 @@ def offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
         _offer(worth, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
 
 
-def offer_sparse_tiles(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer a much better mapping over few sizes of tiles that have many, as many as are searched quickly."""
+def offer_sparse_tiles(
+    search: LayerSearch,
+    method: LayerMethod,
+    octaves: Iterable[float] = _OCTAVES,
+    share: float = SHARE,
+    longest: float = LONGEST,
+) -> bool:
+    """Offer a much better mapping over few sizes of tiles that have many, as many as are searched quickly.
+
+    Parameters
+    ----------
+    octaves : how many sizes while a tile doubles; the first with which all rows are few
+    share, longest : of the time that is left, and seconds
+
+    Returns whether any has few.
+    """
     problem = search.problem.even()
-    for octave in _OCTAVES:
+    for octave in octaves:
         sparse = problem.having(_sparse_sizes(problem, octave))
         if sparse.space.rows <= LARGE:
-            _offer(_while_worth(search), sparse, SPARSE, method)
-            return
+            _offer(_while_worth(search), sparse, SPARSE, method, share, longest)
+            return True
+    return False
 
 
-def _sparse_sizes(problem: LayerProblem, octave: int) -> dict[Variable, frozenset[int]]:
+def _sparse_sizes(problem: LayerProblem, octave: float) -> dict[Variable, frozenset[int]]:
     """Some sizes of the tiles of groups with many rows, so many of them while a tile doubles."""
     sizes: dict[Variable, frozenset[int]] = {}
     for group in problem.space.groups:
@@ -183,7 +199,8 @@ def go_on_without_tables(search: LayerSearch, whole: LayerMethod, method: LayerM
         _offer(search, problem.even().with_least_tiles(), LEAST_TILES, whole, _MOSTLY, math.inf)
     elif not problem.space.nest.perfect:
         halved = problem.even().with_halved_tiles()
-        offer_sparse_tiles(search, method)
+        if not offer_sparse_tiles(search, method):
+            offer_sparse_tiles(search, method, _COARSE, _DEEP_SHARE, _LONG)
         _offer(_while_worth(search), halved, HALVED, method, _DEEP_SHARE, _LONG)
     if problem.is_uneven and not search.done:
         _offer(search, problem.with_halved_tiles(), HALVED, method, 1.0, _LONG)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from effort import effort
@@ -17,10 +18,11 @@ from tilewright.formulation.mapping.relaxation import legal_sizes
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
+from tilewright.solvers.mapping.large_problems import SPARSE, is_large, offer_initial_solution
 from tilewright.solvers.mapping.pattern_bounds import has_store_bounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import has_patterns
@@ -123,3 +125,29 @@ def test_a_limit_strikes_while_tiles_that_fit_are_looked_for() -> None:
     limits.stop.set()
     with pytest.raises(LimitReachedError):
         legal_sizes(problem, problem.space.groups[0], limits)
+
+
+def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> None:
+    """On eight levels a layer like any other; what annealing begins with costs twice as much."""
+    fans = {2: Fanout((ArrayAxis("x", 256),)), 4: Fanout((ArrayAxis("y", 256),))}
+    levels = [MemoryLevel("L0", None, Fraction(200), Fraction(200))]
+    for place, (size, energy) in enumerate(
+        [(26, 90), (24, 60), (22, 40), (18, 20), (16, 10), (14, 5), (9, 1)]
+    ):
+        fan = fans.get(place)
+        levels.append(MemoryLevel(f"L{place + 1}", 1 << size, Fraction(energy), Fraction(energy), fanout=fan))
+    engine = Engine("deep", "hierarchy", 8, Fraction(1), Fraction(1000), tuple(levels))
+    operator = parse_layer("conv:K=64,C=64,P=112,Q=112,R=3,S=3")[1]
+    limits, keys = Limits(), dict[str, Fraction]()
+
+    def stop_at_sparse_tiles(point: TracePoint) -> None:
+        if point.key is not None:
+            keys[point.source] = point.key
+        if point.source == SPARSE:
+            limits.stop.set()
+
+    problem = layer_problem(operator, engine, parse_objective("energy"))
+    result = solve(problem, "branch", limits, stop_at_sparse_tiles)
+    assert "too many for memory" in result.message
+    assert result.key is not None
+    assert result.key < Fraction(6, 10) * keys["greedy"]
