@@ -102,9 +102,11 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         _search_tiles_of_outer_levels(search, method)
     tiles = PartTiles(problem)
     if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE and not search.done:
+        before = search.key
         offer_halved_tiles(search, method)
-        if not search.done:
-            offer_sparse_tiles(search, method)
+        halved_are_many = search.key == before  # too many to be searched, or nothing better is among them
+        if not (search.done or offer_sparse_tiles(search, method)) and halved_are_many:
+            offer_sparse_tiles(search, method, _COARSE)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
             _know_more_of_stores(search, bounds)
