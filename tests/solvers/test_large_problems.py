@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
 from tilewright.formulation.mapping import axis_groups, chains
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.relaxation import legal_sizes
@@ -129,7 +129,9 @@ def test_a_limit_strikes_while_tiles_that_fit_are_looked_for() -> None:
 
 def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> None:
     """On eight levels a layer like any other; what annealing begins with costs twice as much."""
-    fans = {2: Fanout((ArrayAxis("x", 256),)), 4: Fanout((ArrayAxis("y", 256),))}
+    fans = {
+        place: Fanout(tuple(ArrayAxis(name, 16) for name in names)) for place, names in ((2, "xy"), (4, "uv"))
+    }
     levels = [MemoryLevel("L0", None, Fraction(200), Fraction(200))]
     for place, (size, energy) in enumerate(
         [(26, 90), (24, 60), (22, 40), (18, 20), (16, 10), (14, 5), (9, 1)]
@@ -143,11 +145,12 @@ def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> N
     def stop_at_sparse_tiles(point: TracePoint) -> None:
         if point.key is not None:
             keys[point.source] = point.key
-        if point.source == SPARSE:
+        if point.source == SPARSE and keys[SPARSE] < Fraction(6, 10) * keys["greedy"]:
             limits.stop.set()
 
     problem = layer_problem(operator, engine, parse_objective("energy"))
+    with pytest.raises(TablesTooLargeError):
+        _ = [group.rows for group in problem.with_halved_tiles().space.groups]
     result = solve(problem, "branch", limits, stop_at_sparse_tiles)
-    assert "too many for memory" in result.message
-    assert result.key is not None
-    assert result.key < Fraction(6, 10) * keys["greedy"]
+    assert result.status is Status.INTERRUPTED
+    assert result.key == keys[SPARSE]
