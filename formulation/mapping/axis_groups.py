@@ -38,7 +38,7 @@ RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
 HALVED = "ceil(outer/2**n)"
-SPARSE = {octave: f"ceil(outer/n), {octave} sizes while one doubles" for octave in (8, 4, 2)}
+SPARSE = {octave: f"ceil(outer/n), {octave} sizes while one doubles" for octave in (8, 4, 2, 1, 0.5, 0.25)}
 """The tiles that a dimension may have inside a tile: its divisors, the least of every trip count, any, the
 least of trip counts that are powers of two or fill an axis, or few sizes of the least of every trip count."""
 

@@ -228,7 +228,7 @@ class SparseChains:
     octave : sizes while a tile doubles, where there are so many
     """
 
-    octave: int
+    octave: float
 
     def __call__(
         self, bound: int, length: int, most: tuple[int, ...] = (), among: Among = (), check: Check = no_check

@@ -227,7 +227,7 @@ class LayerProblem:
         """The same problem over tiles that are cut in two again and again: a small part of imperfect ones."""
         return self._restated(self.constraints, tiles=HALVED)
 
-    def with_sparse_tiles(self, octave: int) -> LayerProblem:
+    def with_sparse_tiles(self, octave: float) -> LayerProblem:
         """The same problem over few sizes of tiles: a small part of imperfect ones.
 
         Parameters

@@ -96,14 +96,19 @@ def usable_rows(problem: LayerProblem, tables: Tables, checked_limits: Limits | 
     return result
 
 
-def legal_sizes(problem: LayerProblem, group: AxisGroup) -> Sizes:
-    """Of each of a group's variables, the tile sizes with which every constraint, taken alone, may hold."""
+def legal_sizes(problem: LayerProblem, group: AxisGroup, checked_limits: Limits | None = None) -> Sizes:
+    """Of each of a group's variables, the tile sizes with which every constraint, taken alone, may hold.
+
+    Raises ``LimitReachedError`` where a limit strikes.
+    """
     sizes: dict[Variable, tuple[int, ...]] = {}
     for variable in group.variables:
         values = np.array(variable.domain, dtype=np.float64)
         reader = GroupIntervalReader([{variable: (values, values)}])
         legal = np.ones(len(values), dtype=bool)
         for limit in problem.limits:
+            if checked_limits is not None:
+                checked_limits.check()
             legal &= reader.low(limit.expr) <= limit.bound
         sizes[variable] = tuple(np.array(variable.domain)[legal].tolist())
     return sizes
@@ -117,7 +122,9 @@ def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) ->
     Raises ``LimitReachedError`` where a limit strikes.
     """
     groups = tuple(
-        group.narrowed(legal_sizes(problem, group)) if group.narrowed and group.most > MANY_ROWS else group
+        group.narrowed(legal_sizes(problem, group, checked_limits))
+        if group.narrowed and group.most > MANY_ROWS
+        else group
         for group in problem.space.groups
     )
     for group in groups:

@@ -33,11 +33,20 @@ _SHARE, _ANNEALED = 0.4, 1.5  # of the time that is left, and seconds
 
 
 class Branch:
-    """Best-first branch and bound on interval bounds."""
+    """Best-first branch and bound on interval bounds.
+
+    Parameters
+    ----------
+    goes_on : whether a space whose tables are too large is searched in parts; parts themselves are not, as
+        theirs may be the same
+    """
 
     name = "branch"
     exact = True
     knows_arrangements = True
+
+    def __init__(self, goes_on: bool = True) -> None:
+        self._goes_on = goes_on
 
     @property
     def version(self) -> str:
@@ -58,16 +67,18 @@ class Branch:
         try:
             return self._search(search)
         except TablesTooLargeError as too_large:
+            if not self._goes_on:
+                return Outcome(False, str(too_large))
             message = f"{too_large}; parts of them were searched, the bound holds for all"
         except MemoryError:
             message = _SHORT
-            if isinstance(search, PartSearch | PatternSearch):
+            if not self._goes_on or isinstance(search, PartSearch | PatternSearch):
                 return Outcome(False, message)  # the whole goes on with other parts
         # Outside the handlers, which hold the tables that were there.
         with suppress(MemoryError):
             with suppress(LimitReachedError):
                 _annealing().solve(search.within(search.limits.part(_SHARE, _ANNEALED)))
-            go_on_without_tables(search, self)
+            go_on_without_tables(search, self, Branch(goes_on=False))
         return Outcome(False, message)
 
     def _search(self, search: LayerSearch) -> Outcome:

@@ -21,7 +21,6 @@ from functools import partial
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.axis_groups import EVERY_INTEGER
-from tilewright.formulation.mapping.axis_groups import SPARSE as SPARSE_TILES
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.inner_levels import firsts
 from tilewright.formulation.mapping.outer_levels import first_stores
@@ -54,6 +53,8 @@ _INNER_SHARE, _INNER_LONGEST = 0.7, 8.0  # the same, for what inner levels cost
 _OVER = (0.005, 0.02, 0.08)  # by how much the least is passed, step by step; of outer levels, once
 
 _MOSTLY = 0.8  # of the time that is left, for the best part of a space whose tables are too large
+_SPARSE = (8, 4, 2)  # sizes of sparse tiles while a tile doubles
+_COARSE = (1, 0.5, 0.25)  # the same, where even halved tiles may be too many for memory
 _LONG = 60.0  # seconds at most for halved tiles there
 _MORE = (4, 16, 64)  # times the usual effort of rounds of bounds there
 
@@ -100,9 +101,11 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
         _search_tiles_of_outer_levels(search, method)
     tiles = PartTiles(problem)
     if bounds is None and not problem.space.nest.perfect and problem.space.rows > HUGE and not search.done:
+        before = search.key
         offer_halved_tiles(search, method)
-        if not search.done:
-            offer_sparse_tiles(search, method)
+        halved_are_many = search.key == before  # too many to be searched, or nothing better is among them
+        if not (search.done or offer_sparse_tiles(search, method)) and halved_are_many:
+            offer_sparse_tiles(search, method, _COARSE)
     if bounds is not None and not search.done:
         if not problem.space.nest.perfect:
             _know_more_of_stores(search, bounds)
@@ -139,14 +142,29 @@ def offer_halved_tiles(search: LayerSearch, method: LayerMethod) -> None:
         _offer(worth, halved, HALVED, method, _DEEP_SHARE, _DEEPEST)
 
 
-def offer_sparse_tiles(search: LayerSearch, method: LayerMethod) -> None:
-    """Offer a much better mapping over few sizes of tiles that have many, as many as are searched quickly."""
+def offer_sparse_tiles(
+    search: LayerSearch,
+    method: LayerMethod,
+    octaves: Iterable[float] = _SPARSE,
+    share: float = SHARE,
+    longest: float = LONGEST,
+) -> bool:
+    """Offer a much better mapping over few sizes of tiles that have many, as many as are searched quickly.
+
+    Parameters
+    ----------
+    octaves : how many sizes while a tile doubles; the first with which all rows are few
+    share, longest : of the time that is left, and seconds
+
+    Returns whether any has few.
+    """
     problem = search.problem.even()
-    for octave in SPARSE_TILES:
+    for octave in octaves:
         sparse = problem.with_sparse_tiles(octave)
         if sparse.space.rows <= LARGE:
-            _offer(_while_worth(search), sparse, SPARSE, method)
-            return
+            _offer(_while_worth(search), sparse, SPARSE, method, share, longest)
+            return True
+    return False
 
 
 def _while_worth(search: LayerSearch) -> LayerSearch:
@@ -154,22 +172,24 @@ def _while_worth(search: LayerSearch) -> LayerSearch:
     return search.within(replace(search.limits, gap=max(search.limits.gap, CLOSE)))
 
 
-def go_on_without_tables(search: LayerSearch, method: LayerMethod) -> None:
+def go_on_without_tables(search: LayerSearch, whole: LayerMethod, method: LayerMethod) -> None:
     """Offer mappings of parts, and raise the bound, where the whole has too many tiles for memory.
 
     It ends with the time, or where these parts hardly tell more.
 
     Parameters
     ----------
-    method : searches parts of the space
+    whole : searches least tiles where every integer is one, and goes on with parts of these in turn
+    method : searches parts of the space, and ends where their tables are too large as well
     """
     problem = search.problem
     if problem.space.tiles == EVERY_INTEGER:
-        _offer(search, problem.even().with_least_tiles(), LEAST_TILES, method, _MOSTLY, math.inf)
+        _offer(search, problem.even().with_least_tiles(), LEAST_TILES, whole, _MOSTLY, math.inf)
         _offer_tiles_nearby(search, method)
     elif not problem.space.nest.perfect:
         halved = problem.even().with_halved_tiles()
-        offer_sparse_tiles(search, method)
+        if not offer_sparse_tiles(search, method):
+            offer_sparse_tiles(search, method, _COARSE, _DEEP_SHARE, _LONG)
         _offer(_while_worth(search), halved, HALVED, method, _DEEP_SHARE, _LONG)
     if problem.is_uneven and not search.done:
         _offer(search, problem.with_halved_tiles(), HALVED, method, 1.0, _LONG)

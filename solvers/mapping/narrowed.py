@@ -26,7 +26,7 @@ MOST_STATED = 200_000  # rows of tiles of all axis groups, in a model of a mathe
 MOST_TABLED = 1_000_000  # rows of tables that other methods read
 _SHARE = 0.5  # of the time that is left, for a mapping before the rows that are wanted are known
 
-TOO_MANY = "tiles are too many for this method: halved ones were searched"
+TOO_MANY = "tiles are too many for this method: at most a part of them was searched"
 
 
 def solve_narrowed(search: LayerSearch, method: LayerMethod) -> Outcome:

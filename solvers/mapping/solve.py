@@ -84,4 +84,4 @@ def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mappi
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
     if engine.exact and (is_large(search.problem) or has_patterns(search.problem)):
-        offer_initial_solution(search, Branch())
+        offer_initial_solution(search, Branch(goes_on=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from effort import effort
@@ -10,15 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
+from tilewright.formulation.mapping import axis_groups, chains
 from tilewright.formulation.mapping.problem import layer_problem
+from tilewright.formulation.mapping.relaxation import legal_sizes
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
+from tilewright.solvers.mapping.large_problems import SPARSE, is_large, offer_initial_solution
 from tilewright.solvers.mapping.pattern_bounds import has_store_bounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import has_patterns
@@ -92,3 +96,61 @@ def test_a_limit_that_strikes_before_the_tables_are_filled_leaves_mapping_and_bo
     assert result.bound is not None
     assert 0 < result.bound < result.key
     assert [point.source for point in result.trace] == ["intervals", "compulsory traffic", "greedy"]
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_parts_whose_tables_are_too_large_as_well_end_the_search(
+    opened: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of halved tiles is not searched by halving its tiles again."""
+    operator = parse_layer("conv:K=2,C=1,P=3,Q=1,R=3,S=1")[1]
+    monkeypatch.setattr(chains, "MOST_TILES", 20)
+    monkeypatch.setattr(chains, "MANY_ROWS", 4)
+    monkeypatch.setattr(axis_groups, "MANY_ROWS", 4)
+    problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("energy"))
+    assert not problem.space.nest.perfect
+    if opened:
+        monkeypatch.setattr(large_problems, "LARGE", 0)
+        monkeypatch.setattr(large_problems, "HUGE", 0)
+    result = solve(problem, "branch")
+    assert result.status is Status.UNKNOWN
+    assert "too many for memory" in result.message
+
+
+def test_a_limit_strikes_while_tiles_that_fit_are_looked_for() -> None:
+    """On eight levels that takes half a minute for some dimensions."""
+    operator = parse_layer("gemm:M=1024,N=50257,K=768")[1]
+    problem = layer_problem(operator, load_engine("nvdla-256"), parse_objective("edp"))
+    limits = Limits()
+    limits.stop.set()
+    with pytest.raises(LimitReachedError):
+        legal_sizes(problem, problem.space.groups[0], limits)
+
+
+def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> None:
+    """On eight levels a layer like any other; what annealing begins with costs twice as much."""
+    fans = {
+        place: Fanout(tuple(ArrayAxis(name, 16) for name in names)) for place, names in ((2, "xy"), (4, "uv"))
+    }
+    levels = [MemoryLevel("L0", None, Fraction(200), Fraction(200))]
+    for place, (size, energy) in enumerate(
+        [(26, 90), (24, 60), (22, 40), (18, 20), (16, 10), (14, 5), (9, 1)]
+    ):
+        fan = fans.get(place)
+        levels.append(MemoryLevel(f"L{place + 1}", 1 << size, Fraction(energy), Fraction(energy), fanout=fan))
+    engine = Engine("deep", "hierarchy", 8, Fraction(1), Fraction(1000), tuple(levels))
+    operator = parse_layer("conv:K=64,C=64,P=112,Q=112,R=3,S=3")[1]
+    limits, keys = Limits(), dict[str, Fraction]()
+
+    def stop_at_sparse_tiles(point: TracePoint) -> None:
+        if point.key is not None:
+            keys[point.source] = point.key
+        if point.source == SPARSE and keys[SPARSE] < Fraction(6, 10) * keys["greedy"]:
+            limits.stop.set()
+
+    problem = layer_problem(operator, engine, parse_objective("energy"))
+    with pytest.raises(TablesTooLargeError):
+        _ = [group.rows for group in problem.with_halved_tiles().space.groups]
+    result = solve(problem, "branch", limits, stop_at_sparse_tiles)
+    assert result.status is Status.INTERRUPTED
+    assert result.key == keys[SPARSE]

@@ -198,3 +198,43 @@ def _is_alive(process: int) -> bool:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@pytest.mark.parametrize(
+    "habit",
+    [
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)",
+        "signal.signal(signal.SIGCHLD, lambda *_: os.waitpid(-1, os.WNOHANG))",
+    ],
+)
+def test_a_program_that_waits_for_no_process_or_for_all_of_them(habit: str) -> None:
+    """A copy that has ended by itself leaves nothing to be ended then."""
+    answers = answers_of(
+        f"""
+        import signal
+        {habit}
+        def task(place):
+            time.sleep(0.1)
+            if os.getpid() != parent:
+                os._exit(1)
+            return place
+        told(run(task, 8, workers=3))
+        """
+    )
+    assert len(answers) == 6
+
+
+def test_files_are_closed_where_there_is_no_room_for_a_copy() -> None:
+    """A system that has no process left is asked again and again."""
+    answers = answers_of(
+        """
+        def fork():
+            raise BlockingIOError(11, "no room")
+        os.fork = fork
+        files = len(os.listdir("/proc/self/fd"))
+        answers = run(lambda place: place, 8, workers=4)
+        assert len(os.listdir("/proc/self/fd")) == files
+        told(answers)
+        """
+    )
+    assert [place for place, _, _ in answers] == list(range(8))

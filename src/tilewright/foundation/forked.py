@@ -16,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Generic, NoReturn, TypeVar
 
 _HEAD = 8  # bytes of a message's length
@@ -48,7 +49,12 @@ class Forked(Generic[Message]):
         with warnings.catch_warnings():
             # Native threads of libraries are idle here; `can_fork` has looked for Python's own.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self._process = os.fork()
+            try:
+                self._process = os.fork()
+            except OSError:
+                os.close(self._messages)
+                os.close(writing)
+                raise
         if self._process == 0:
             _work_and_end(work, self._messages, writing)
         os.close(writing)
@@ -74,10 +80,16 @@ class Forked(Generic[Message]):
         return messages
 
     def end(self) -> None:
-        """End it, whatever it does."""
+        """End it, whatever it does.
+
+        Where the calling program ignores the ends of its processes, or waits for all of them itself, nothing
+        may be left of it, and its number may be another one's.
+        """
         os.close(self._messages)
-        os.kill(self._process, signal.SIGKILL)
-        os.waitpid(self._process, 0)
+        with suppress(ChildProcessError, ProcessLookupError):
+            if os.waitpid(self._process, os.WNOHANG)[0] != self._process:
+                os.kill(self._process, signal.SIGKILL)
+                os.waitpid(self._process, 0)
 
 
 def wait_for(copies: list[Forked[Message]], seconds: float) -> None:
