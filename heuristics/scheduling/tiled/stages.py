@@ -14,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.beside_ports import beside_ports
 from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, cycle_price
@@ -115,13 +116,16 @@ class Stages:
         Parameters
         ----------
         dag : the atoms
-        step, engine : per atom
+        step, engine : per atom; where energy counts and transfers are moved, layers that wait for their
+            weights run on other engines, see `beside_ports`
         source : what the trace calls the plan
         like : a smoothed plan of nearly the same atoms, whose transfers are a start
         thorough : whether a call of `settled` follows in the steps that differ from those of ``like``
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
+        if self.level and self.objective.energy_power:
+            engine, step = beside_ports(dag, machine, engine, step, self.along)
         plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
         if not self.level:
             return self.offered(dag, plan, source)

@@ -1,0 +1,117 @@
+"""Layers that wait for their weights run on the engines beside the ports of DRAM, where weights pass no link.
+
+A fully connected layer of one sample multiplies each weight once.  Its time is that of its weights on their
+way through DRAM, and the engines at the ports alone multiply as fast as these arrive: what others do passes
+links for nothing.  Only what buffers hold before the layer begins is better spread over all engines, since
+that arrives while DRAM would have nothing to do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
+from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+
+HELD = 0.8
+"""Part of all buffers that weights may fill before their layer begins."""
+
+EVEN = 0.9
+"""Part of the rate of DRAM that the engines beside its ports must take in, and part of the tiles of channels
+that they must have on average where the first of them has all of its own."""
+
+
+def beside_ports(
+    dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s, along: Int32s
+) -> tuple[Int32s, Int64s]:
+    """Engines and rounds in which layers that wait for their weights run beside the ports of DRAM.
+
+    A layer stays as it is as far as buffers may hold its weights when it begins, which is nothing right after
+    a layer that moves.  Then each engine beside a port has tiles of channels of its own, and makes all results
+    of one tile, the parts of their sums in order, before the next tile.  A layer that runs beside others stays.
+
+    Parameters
+    ----------
+    dag : the atoms
+    machine : where they run
+    engine, step : per atom; a plan in which all that an atom reads is made in earlier rounds
+    along : the engines that take part
+
+    Returns
+    -------
+    engine and round per atom, of another such plan; of one that this has made, the very same engines and order
+    """
+    ports = _ports(machine, along)
+    if not 0 < len(ports) < len(along) or not _suffice(machine, len(ports), len(along)):
+        return engine, step.astype(np.int64)
+    chosen = _waiting(dag, machine, len(ports))
+    placed, after = engine.copy(), step.astype(np.int64)
+    turn = np.zeros(dag.tasks, dtype=np.int64)
+    moved = -1
+    for unit in np.flatnonzero(chosen).tolist():
+        tasks = slice(int(dag.base[unit]), int(dag.base[unit + 1]))
+        held = 0.0 if moved == unit - 1 else HELD * machine.engine.buffer_bytes * len(along) / chosen[unit]
+        rounds = step[tasks]
+        late = np.flatnonzero(rounds >= np.sort(rounds)[int(held * len(rounds))]) if held < 1.0 else rounds[:0]
+        beside = (step >= rounds.min()) & (step <= rounds.max())
+        if not len(late) or beside.sum() > len(rounds):
+            continue
+        channel, order = _turns(dag, unit, len(ports))
+        placed[tasks.start + late] = ports[channel[late] % len(ports)]
+        after[tasks.start + late] = rounds.max()
+        turn[tasks.start + late] = 1 + order[late]
+        moved = unit
+    if moved < 0:
+        return engine, after
+    keys = after * (int(turn.max()) + 1) + turn
+    return placed, np.unique(keys, return_inverse=True)[1].astype(np.int64)
+
+
+def _ports(machine: TiledMachine, along: Int32s) -> Int32s:
+    """The engines beside ports that take part."""
+    beside = {y * machine.width + x for x, y in machine.dram_ports}
+    return np.array(sorted(beside & set(along.tolist())), dtype=np.int32)
+
+
+def _suffice(machine: TiledMachine, few: int, every: int) -> bool:
+    """Whether so few engines beside ports take in what DRAM sends to all."""
+    ports = len(machine.dram_ports) * machine.dram_port_rate
+    most = min(machine.dram_rate, ports, every * machine.port_rate)
+    return few * min(machine.port_rate, machine.dram_port_rate) >= EVEN * most
+
+
+def _waiting(dag: AtomicDag, machine: TiledMachine, few: int) -> Floats:
+    """Per layer the bytes of its weights where so few engines multiply as fast as these arrive; otherwise 0."""
+    layers = len(dag.units)
+    work = np.bincount(dag.unit, weights=dag.cycles, minlength=layers) / few
+    least = work * machine.dram_rate
+    reader = np.repeat(dag.unit, np.diff(dag.read_starts))
+    stored = dag.block_kind[dag.reads] == WEIGHTS
+    size = dag.block_bytes[dag.reads]
+    # as if no two atoms read the same, which rules out nearly all layers at once
+    most = np.bincount(reader[stored], weights=size[stored], minlength=layers)
+    weights = np.zeros(layers)
+    for unit in np.flatnonzero((most > 0) & (most >= least)).tolist():
+        reads = dag.reads[dag.read_starts[dag.base[unit]] : dag.read_starts[dag.base[unit + 1]]]
+        blocks = np.unique(reads[dag.block_kind[reads] == WEIGHTS])
+        total = float(dag.block_bytes[blocks].sum())
+        tiles = len(dag.tilings[unit].channels) - 1
+        if total >= least[unit] and tiles >= EVEN * few * -(-tiles // few):
+            weights[unit] = total
+    return weights
+
+
+def _turns(dag: AtomicDag, unit: int, few: int) -> tuple[Int64s, Int64s]:
+    """Per atom of a layer its tile of channels, and its turn where so few engines have a tile each at a time.
+
+    All samples and pixels follow each other in every part of a sum, so that weights are read by one engine in
+    a row.
+    """
+    cuts = dag.tilings[unit]
+    sizes = [len(borders) - 1 for borders in (cuts.samples, cuts.channels, cuts.rows, cuts.columns)]
+    slots = int(dag.slots[unit])
+    sample, channel, row, column, slot = np.indices((*sizes, slots)).reshape(5, -1)
+    box = (sample * sizes[2] + row) * sizes[3] + column
+    boxes = sizes[0] * sizes[2] * sizes[3]
+    return channel, (channel // few * slots + slot) * boxes + box
