@@ -8,28 +8,29 @@ that arrives while DRAM would have nothing to do.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
-from tilewright.foundation.arrays import Floats, Int32s, Int64s
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 HELD = 0.8
 """Part of all buffers that weights may fill before their layer begins."""
 
 EVEN = 0.9
-"""Part of the rate of DRAM that the engines beside its ports must take in, and part of the tiles of channels
-that they must have on average where the first of them has all of its own."""
+"""Part of the tiles of channels of the first engine that the engines of a layer must have on average."""
 
 
 def beside_ports(
     dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s, along: Int32s
-) -> tuple[Int32s, Int64s]:
+) -> tuple[Int32s, Int32s]:
     """Engines and rounds in which layers that wait for their weights run beside the ports of DRAM.
 
     A layer stays as it is as far as buffers may hold its weights when it begins, which is nothing right after
-    a layer that moves.  Then each engine beside a port has tiles of channels of its own, and makes all results
-    of one tile, the parts of their sums in order, before the next tile.  A layer that runs beside others stays.
+    one that moves.  Then each engine beside a port has tiles of channels of its own, and makes all results of
+    one tile, the parts of their sums in order, before the next tile.  A layer that runs beside others stays.
 
     Parameters
     ----------
@@ -40,32 +41,34 @@ def beside_ports(
 
     Returns
     -------
-    engine and round per atom, of another such plan; of one that this has made, the very same engines and order
+    engine and round per atom, of another such plan; of one that this has made the same engines and order
     """
     ports = _ports(machine, along)
-    if not 0 < len(ports) < len(along) or not _suffice(machine, len(ports), len(along)):
-        return engine, step.astype(np.int64)
-    chosen = _waiting(dag, machine, len(ports))
+    fewest = _enough(machine, len(along))
+    if len(along) <= 1 or fewest > len(ports):
+        return engine, step
+    layers = _waiting(dag, machine, fewest, len(ports))
+    room = HELD * machine.engine.buffer_bytes * len(along)
     placed, after = engine.copy(), step.astype(np.int64)
     turn = np.zeros(dag.tasks, dtype=np.int64)
     moved = -1
-    for unit in np.flatnonzero(chosen).tolist():
+    for unit, (weights, few) in layers.items():
         tasks = slice(int(dag.base[unit]), int(dag.base[unit + 1]))
-        held = 0.0 if moved == unit - 1 else HELD * machine.engine.buffer_bytes * len(along) / chosen[unit]
         rounds = step[tasks]
-        late = np.flatnonzero(rounds >= np.sort(rounds)[int(held * len(rounds))]) if held < 1.0 else rounds[:0]
-        beside = (step >= rounds.min()) & (step <= rounds.max())
-        if not len(late) or beside.sum() > len(rounds):
+        held = 0.0 if moved == unit - 1 else room / weights
+        alone = np.count_nonzero((step >= rounds.min()) & (step <= rounds.max())) == len(rounds)
+        if held >= 1.0 or not alone:
             continue
-        channel, order = _turns(dag, unit, len(ports))
-        placed[tasks.start + late] = ports[channel[late] % len(ports)]
+        late = np.flatnonzero(rounds >= np.sort(rounds)[int(held * len(rounds))])
+        channel, order = _turns(dag, unit, few)
+        placed[tasks.start + late] = ports[channel[late] % few]
         after[tasks.start + late] = rounds.max()
         turn[tasks.start + late] = 1 + order[late]
         moved = unit
     if moved < 0:
-        return engine, after
+        return engine, step
     keys = after * (int(turn.max()) + 1) + turn
-    return placed, np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    return placed, np.unique(keys, return_inverse=True)[1].astype(np.int32)
 
 
 def _ports(machine: TiledMachine, along: Int32s) -> Int32s:
@@ -74,32 +77,36 @@ def _ports(machine: TiledMachine, along: Int32s) -> Int32s:
     return np.array(sorted(beside & set(along.tolist())), dtype=np.int32)
 
 
-def _suffice(machine: TiledMachine, few: int, every: int) -> bool:
-    """Whether so few engines beside ports take in what DRAM sends to all."""
+def _enough(machine: TiledMachine, engines: int) -> int:
+    """Engines beside ports that take in what DRAM sends to so many engines."""
     ports = len(machine.dram_ports) * machine.dram_port_rate
-    most = min(machine.dram_rate, ports, every * machine.port_rate)
-    return few * min(machine.port_rate, machine.dram_port_rate) >= EVEN * most
+    most = min(machine.dram_rate, ports, engines * machine.port_rate)
+    return math.ceil(most / min(machine.port_rate, machine.dram_port_rate))
 
 
-def _waiting(dag: AtomicDag, machine: TiledMachine, few: int) -> Floats:
-    """Per layer the bytes of its weights where so few engines multiply as fast as these arrive; otherwise 0."""
-    layers = len(dag.units)
-    work = np.bincount(dag.unit, weights=dag.cycles, minlength=layers) / few
-    least = work * machine.dram_rate
+def _waiting(dag: AtomicDag, machine: TiledMachine, fewest: int, most: int) -> dict[int, tuple[float, int]]:
+    """Layers of which some engines multiply as fast as weights arrive: the bytes, and the fewest engines.
+
+    Parameters
+    ----------
+    fewest, most : engines that may be chosen
+    """
+    count = len(dag.units)
+    work = np.bincount(dag.unit, weights=dag.cycles, minlength=count) * machine.dram_rate
     reader = np.repeat(dag.unit, np.diff(dag.read_starts))
     stored = dag.block_kind[dag.reads] == WEIGHTS
-    size = dag.block_bytes[dag.reads]
     # as if no two atoms read the same, which rules out nearly all layers at once
-    most = np.bincount(reader[stored], weights=size[stored], minlength=layers)
-    weights = np.zeros(layers)
-    for unit in np.flatnonzero((most > 0) & (most >= least)).tolist():
+    read = np.bincount(reader[stored], weights=dag.block_bytes[dag.reads[stored]], minlength=count)
+    layers = {}
+    for unit in np.flatnonzero((read > 0) & (read * most >= work)).tolist():
         reads = dag.reads[dag.read_starts[dag.base[unit]] : dag.read_starts[dag.base[unit + 1]]]
         blocks = np.unique(reads[dag.block_kind[reads] == WEIGHTS])
-        total = float(dag.block_bytes[blocks].sum())
-        tiles = len(dag.tilings[unit].channels) - 1
-        if total >= least[unit] and tiles >= EVEN * few * -(-tiles // few):
-            weights[unit] = total
-    return weights
+        weights, tiles = float(dag.block_bytes[blocks].sum()), len(dag.tilings[unit].channels) - 1
+        for few in range(max(fewest, math.ceil(work[unit] / weights)), most + 1):
+            if tiles >= EVEN * few * -(-tiles // few):
+                layers[unit] = weights, few
+                break
+    return layers
 
 
 def _turns(dag: AtomicDag, unit: int, few: int) -> tuple[Int64s, Int64s]:
