@@ -44,14 +44,15 @@ def beside_ports(
     engine and round per atom, of another such plan; of one that this has made the same engines and order
     """
     ports = _ports(machine, along)
-    fewest = _enough(machine, len(along))
+    rate = _rate(machine, len(along))
+    fewest = math.ceil(rate / min(machine.port_rate, machine.dram_port_rate))
     if len(along) <= 1 or fewest > len(ports):
         return engine, step
-    layers = _waiting(dag, machine, fewest, len(ports))
+    layers = _waiting(dag, rate, fewest, len(ports))
     room = HELD * machine.engine.buffer_bytes * len(along)
     placed, after = engine.copy(), step.astype(np.int64)
     turn = np.zeros(dag.tasks, dtype=np.int64)
-    moved = -1
+    moved: int | None = None
     for unit, (weights, few) in layers.items():
         tasks = slice(int(dag.base[unit]), int(dag.base[unit + 1]))
         rounds = step[tasks]
@@ -65,7 +66,7 @@ def beside_ports(
         after[tasks.start + late] = rounds.max()
         turn[tasks.start + late] = 1 + order[late]
         moved = unit
-    if moved < 0:
+    if moved is None:
         return engine, step
     keys = after * (int(turn.max()) + 1) + turn
     return placed, np.unique(keys, return_inverse=True)[1].astype(np.int32)
@@ -77,22 +78,22 @@ def _ports(machine: TiledMachine, along: Int32s) -> Int32s:
     return np.array(sorted(beside & set(along.tolist())), dtype=np.int32)
 
 
-def _enough(machine: TiledMachine, engines: int) -> int:
-    """Engines beside ports that take in what DRAM sends to so many engines."""
+def _rate(machine: TiledMachine, engines: int) -> float:
+    """Bytes a cycle that DRAM sends to so many engines at most."""
     ports = len(machine.dram_ports) * machine.dram_port_rate
-    most = min(machine.dram_rate, ports, engines * machine.port_rate)
-    return math.ceil(most / min(machine.port_rate, machine.dram_port_rate))
+    return min(machine.dram_rate, ports, engines * machine.port_rate)
 
 
-def _waiting(dag: AtomicDag, machine: TiledMachine, fewest: int, most: int) -> dict[int, tuple[float, int]]:
+def _waiting(dag: AtomicDag, rate: float, fewest: int, most: int) -> dict[int, tuple[float, int]]:
     """Layers of which some engines multiply as fast as weights arrive: the bytes, and the fewest engines.
 
     Parameters
     ----------
+    rate : bytes of weights that arrive a cycle
     fewest, most : engines that may be chosen
     """
     count = len(dag.units)
-    work = np.bincount(dag.unit, weights=dag.cycles, minlength=count) * machine.dram_rate
+    work = np.bincount(dag.unit, weights=dag.cycles, minlength=count) * rate
     reader = np.repeat(dag.unit, np.diff(dag.read_starts))
     stored = dag.block_kind[dag.reads] == WEIGHTS
     # as if no two atoms read the same, which rules out nearly all layers at once
