@@ -25,7 +25,7 @@ EVEN = 0.9
 
 def beside_ports(
     dag: AtomicDag, machine: TiledMachine, engine: Int32s, step: Int32s, along: Int32s
-) -> tuple[Int32s, Int32s]:
+) -> tuple[Int32s, Int32s] | None:
     """Engines and rounds in which layers that wait for their weights run beside the ports of DRAM.
 
     A layer stays as it is as far as buffers may hold its weights when it begins, which is nothing right after
@@ -41,13 +41,13 @@ def beside_ports(
 
     Returns
     -------
-    engine and round per atom, of another such plan; of one that this has made the same engines and order
+    engine and round per atom, of another such plan; ``None`` where no atom moves, as of one that this made
     """
     ports = _ports(machine, along)
     rate = _rate(machine, len(along))
     fewest = math.ceil(rate / min(machine.port_rate, machine.dram_port_rate))
     if len(along) <= 1 or fewest > len(ports):
-        return engine, step
+        return None
     layers = _waiting(dag, rate, fewest, len(ports))
     room = HELD * machine.engine.buffer_bytes * len(along)
     placed, after = engine.copy(), step.astype(np.int64)
@@ -66,8 +66,8 @@ def beside_ports(
         after[tasks.start + late] = rounds.max()
         turn[tasks.start + late] = 1 + order[late]
         moved = unit
-    if moved is None:
-        return engine, step
+    if moved is None or (placed == engine).all():
+        return None
     keys = after * (int(turn.max()) + 1) + turn
     return placed, np.unique(keys, return_inverse=True)[1].astype(np.int32)
 

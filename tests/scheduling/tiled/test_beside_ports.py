@@ -25,10 +25,10 @@ from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
 MACHINES = (
-    "atomic-8x8[engines=3x2,link=8,buffer=3]",
-    "atomic-8x8[engines=4x4,link=16,buffer=3,dram=64]",
-    "atomic-8x8[engines=4x2,link=8,buffer=3,ports=corners]",
-    "atomic-8x8[engines=2x3,link=16,buffer=3,ports=left]",
+    "atomic-8x8[engines=3x2,link=8,buffer=5]",
+    "atomic-8x8[engines=4x4,link=16,buffer=5,dram=64]",
+    "atomic-8x8[engines=4x2,link=8,buffer=5,ports=corners]",
+    "atomic-8x8[engines=2x3,link=16,buffer=5,ports=left]",
     "set-edge-4x4",
 )
 
@@ -88,16 +88,17 @@ def test_plans_stay_legal_and_a_second_time_changes_nothing(
     problem, dag, engine, step, along = _planned(seed)
     machine = problem.machine
     given = engine.copy(), step.copy()
-    placed, turn = beside_ports(dag, machine, engine, step, along)
+    moved = beside_ports(dag, machine, engine, step, along)
     assert (engine == given[0]).all()
     assert (step == given[1]).all()
+    if moved is None:
+        return
+    placed, turn = moved
     result = problem.evaluate(dag, complete(dag, machine, placed, turn))  # which raises where it is not legal
     assert result.cycles > 0
     ports = {y * machine.width + x for x, y in machine.dram_ports}
     assert set(placed[placed != engine].tolist()) <= ports & set(along.tolist())
-    again, rounds = beside_ports(dag, machine, placed, turn, along)
-    assert (again == placed).all()
-    assert (np.unique(rounds, return_inverse=True)[1] == np.unique(turn, return_inverse=True)[1]).all()
+    assert beside_ports(dag, machine, placed, turn, along) is None
 
 
 def test_some_layers_move(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +107,7 @@ def test_some_layers_move(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = 0
     for seed in range(40):
         problem, dag, engine, step, along = _planned(seed)
-        moved += bool((beside_ports(dag, problem.machine, engine, step, along)[0] != engine).any())
+        moved += beside_ports(dag, problem.machine, engine, step, along) is not None
     assert moved > 5
 
 
@@ -149,7 +150,9 @@ def test_no_places_of_few_atoms_take_less_energy(parts: int, monkeypatch: pytest
         engines = np.repeat(np.array(places, dtype=np.int32), parts)
         plan = complete(dag, machine, engines, np.arange(dag.tasks))
         energies[places] = problem.evaluate(dag, plan).energy.total
-    plan = complete(dag, machine, *beside_ports(dag, machine, engine, step, zigzag(machine)))
+    moved = beside_ports(dag, machine, engine, step, zigzag(machine))
+    assert moved is not None
+    plan = complete(dag, machine, *moved)
     assert problem.evaluate(dag, plan).energy.total == pytest.approx(min(energies.values()))
     assert max(energies.values()) > 1.01 * min(energies.values())
 
@@ -163,11 +166,13 @@ def test_weights_that_buffers_hold_stay_spread() -> None:
     problem = TiledProblem(network, machine, tiled_objective("edp"))
     dag = problem.dag([AtomSize(1, 1, 64, 16), AtomSize(1, 1, 64, 16)])
     engine, step = layer_sequential(dag, machine)
-    placed, turn = beside_ports(dag, machine, engine, step, zigzag(machine))
+    moved = beside_ports(dag, machine, engine, step, zigzag(machine))
+    assert moved is not None
+    placed, turn = moved
     first = slice(0, int(dag.base[1]))
     stayed = (turn[first] == step[first]).sum()
     assert 0.5 * 0.8 * 3 * 8192 <= stayed * 64 * 16 <= 0.8 * 3 * 8192
     assert (placed[first][: int(stayed)] == engine[first][: int(stayed)]).all()
     assert len(set(placed[dag.base[1] :].tolist())) == 1
     roomy = _machine(64)
-    assert (beside_ports(dag, roomy, engine, step, zigzag(roomy))[0] == engine).all()
+    assert beside_ports(dag, roomy, engine, step, zigzag(roomy)) is None
