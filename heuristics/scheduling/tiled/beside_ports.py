@@ -13,11 +13,11 @@ import math
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS, AtomicDag
-from tilewright.foundation.arrays import Int32s, Int64s
+from tilewright.foundation.arrays import Floats, Int32s, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
 HELD = 0.8
-"""Part of all buffers that weights may fill before their layer begins."""
+"""Part of all buffers that weights fill at most before their layer begins."""
 
 EVEN = 0.9
 """Part of the tiles of channels of the first engine that the engines of a layer must have on average."""
@@ -28,9 +28,10 @@ def beside_ports(
 ) -> tuple[Int32s, Int32s] | None:
     """Engines and rounds in which layers that wait for their weights run beside the ports of DRAM.
 
-    A layer stays as it is as far as buffers may hold its weights when it begins, which is nothing right after
-    one that moves.  Then each engine beside a port has tiles of channels of its own, and makes all results of
-    one tile, the parts of their sums in order, before the next tile.  A layer that runs beside others stays.
+    A layer stays as it is as far as its weights may be in buffers when it begins: what buffers hold, and DRAM
+    has time for in the layers before.  Then each engine beside a port has tiles of channels of its own, and
+    makes all results of one tile, the parts of their sums in order, before the next tile.  A layer that runs
+    beside others stays.
 
     Parameters
     ----------
@@ -48,25 +49,26 @@ def beside_ports(
     fewest = math.ceil(rate / min(machine.port_rate, machine.dram_port_rate))
     if len(along) <= 1 or fewest > len(ports):
         return None
-    layers = _waiting(dag, rate, fewest, len(ports))
-    room = HELD * machine.engine.buffer_bytes * len(along)
+    work, weights = _layers(dag)
+    room, ahead = HELD * machine.engine.buffer_bytes * len(along), 0.0
     placed, after = engine.copy(), step.astype(np.int64)
     turn = np.zeros(dag.tasks, dtype=np.int64)
-    moved: int | None = None
-    for unit, (weights, few) in layers.items():
+    for unit in range(len(dag.units)):
+        few = _fewest(dag, unit, work[unit] * rate, weights[unit], range(fewest, len(ports) + 1))
+        held = ahead / weights[unit] if few else 1.0
+        ahead = min(room, max(0.0, ahead + work[unit] * rate / len(along) - weights[unit]))
+        if held >= 1.0:
+            continue
         tasks = slice(int(dag.base[unit]), int(dag.base[unit + 1]))
         rounds = step[tasks]
-        held = 0.0 if moved == unit - 1 else room / weights
-        alone = np.count_nonzero((step >= rounds.min()) & (step <= rounds.max())) == len(rounds)
-        if held >= 1.0 or not alone:
+        if np.count_nonzero((step >= rounds.min()) & (step <= rounds.max())) > len(rounds):
             continue
         late = np.flatnonzero(rounds >= np.sort(rounds)[int(held * len(rounds))])
         channel, order = _turns(dag, unit, few)
         placed[tasks.start + late] = ports[channel[late] % few]
         after[tasks.start + late] = rounds.max()
         turn[tasks.start + late] = 1 + order[late]
-        moved = unit
-    if moved is None or (placed == engine).all():
+    if (placed == engine).all():
         return None
     keys = after * (int(turn.max()) + 1) + turn
     return placed, np.unique(keys, return_inverse=True)[1].astype(np.int32)
@@ -84,30 +86,31 @@ def _rate(machine: TiledMachine, engines: int) -> float:
     return min(machine.dram_rate, ports, engines * machine.port_rate)
 
 
-def _waiting(dag: AtomicDag, rate: float, fewest: int, most: int) -> dict[int, tuple[float, int]]:
-    """Layers of which some engines multiply as fast as weights arrive: the bytes, and the fewest engines.
+def _layers(dag: AtomicDag) -> tuple[Floats, Floats]:
+    """Cycles of every layer's atoms, and bytes of its weights."""
+    count = len(dag.units)
+    stored = dag.block_kind[dag.reads] == WEIGHTS
+    reader = np.full(dag.blocks, -1, dtype=np.int64)
+    reader[dag.reads[stored]] = np.repeat(dag.unit, np.diff(dag.read_starts))[stored]
+    blocks = np.flatnonzero(reader >= 0)
+    work = np.bincount(dag.unit, weights=dag.cycles, minlength=count)
+    weights = np.bincount(reader[blocks], weights=dag.block_bytes[blocks], minlength=count)
+    return work.astype(np.float64), weights.astype(np.float64)
+
+
+def _fewest(dag: AtomicDag, unit: int, arriving: float, weights: float, engines: range) -> int:
+    """The fewest engines that multiply as fast as a layer's weights arrive, and have tiles evenly; 0 if none.
 
     Parameters
     ----------
-    rate : bytes of weights that arrive a cycle
-    fewest, most : engines that may be chosen
+    dag, unit : the atoms, and the layer
+    arriving : bytes that arrive while one engine does all its work
+    weights : bytes
+    engines : that may be chosen
     """
-    count = len(dag.units)
-    work = np.bincount(dag.unit, weights=dag.cycles, minlength=count) * rate
-    reader = np.repeat(dag.unit, np.diff(dag.read_starts))
-    stored = dag.block_kind[dag.reads] == WEIGHTS
-    # as if no two atoms read the same, which rules out nearly all layers at once
-    read = np.bincount(reader[stored], weights=dag.block_bytes[dag.reads[stored]], minlength=count)
-    layers = {}
-    for unit in np.flatnonzero((read > 0) & (read * most >= work)).tolist():
-        reads = dag.reads[dag.read_starts[dag.base[unit]] : dag.read_starts[dag.base[unit + 1]]]
-        blocks = np.unique(reads[dag.block_kind[reads] == WEIGHTS])
-        weights, tiles = float(dag.block_bytes[blocks].sum()), len(dag.tilings[unit].channels) - 1
-        for few in range(max(fewest, math.ceil(work[unit] / weights)), most + 1):
-            if tiles >= EVEN * few * -(-tiles // few):
-                layers[unit] = weights, few
-                break
-    return layers
+    tiles = len(dag.tilings[unit].channels) - 1
+    fit = (few for few in engines if arriving <= few * weights and tiles >= EVEN * few * -(-tiles // few))
+    return next(fit, 0) if weights else 0
 
 
 def _turns(dag: AtomicDag, unit: int, few: int) -> tuple[Int64s, Int64s]:

@@ -113,22 +113,23 @@ def test_some_layers_move(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(effort(40)))
 def test_layers_that_wait_are_those_of_a_plain_count(seed: int) -> None:
-    """Their bytes, and the fewest engines that multiply as fast as they arrive, have even tiles and ports."""
-    problem, dag, _, _, along = _planned(seed)
-    machine, ports = problem.machine, len(problem.machine.dram_ports)
-    rate = min(machine.dram_rate, ports * machine.dram_port_rate, len(along) * machine.port_rate)
-    fewest = random.Random(seed).randint(1, ports)
-    told = module._waiting(dag, rate, fewest, ports)
+    """The fewest engines that multiply as fast as weights arrive, and have even tiles."""
+    _, dag, *_ = _planned(seed)
+    rng = random.Random(seed)
+    rate, engines = rng.choice([0.5, 8.0, 64.0]), range(rng.randint(1, 3), rng.randint(3, 9))
+    work, weights = module._layers(dag)
     for unit in range(len(dag.units)):
-        work = int(dag.cycles[dag.unit == unit].sum())
+        cycles = int(dag.cycles[dag.unit == unit].sum())
         size = int(sum(dag.block_bytes[block] for block in _weights(dag, unit)))
+        assert (work[unit], weights[unit]) == (cycles, size)
         tiles = len(dag.tilings[unit].channels) - 1
         fit = [
             n
-            for n in range(fewest, ports + 1)
-            if work / n <= size / rate and tiles / n >= module.EVEN * math.ceil(tiles / n)
+            for n in engines
+            if cycles / n <= size / rate and tiles / n >= module.EVEN * math.ceil(tiles / n)
         ]
-        assert told.get(unit) == ((size, fit[0]) if fit else None)
+        told = module._fewest(dag, unit, work[unit] * rate, weights[unit], engines)
+        assert told == (fit[0] if fit else 0)
 
 
 def _machine(buffer: int) -> TiledMachine:
@@ -157,22 +158,30 @@ def test_no_places_of_few_atoms_take_less_energy(parts: int, monkeypatch: pytest
     assert max(energies.values()) > 1.01 * min(energies.values())
 
 
-def test_weights_that_buffers_hold_stay_spread() -> None:
-    """Of the first layer what fits four fifths of all buffers, of the next one nothing; small ones whole."""
+def test_weights_that_come_before_their_layer_stay_spread() -> None:
+    """Nothing comes before the first layer; before others what DRAM has time for, and buffers hold."""
+    # a layer that leaves DRAM 10,666 bytes of time, one of 4,096 bytes, one of 32,768, and one more
+    shapes = [(16, 16, 64), (64, 64, 1), (512, 64, 1), (64, 512, 1)]
+    layers = [
+        Layer(f"l{i}", conv2d(k=k, c=c, r=1, s=1, h=side, w=side), "test")
+        for i, (k, c, side) in enumerate(shapes)
+    ]
     machine = _machine(8)
-    wide = [conv2d(k=512, c=64, r=1, s=1, h=1, w=1), conv2d(k=64, c=512, r=1, s=1, h=1, w=1)]
-    link = Link("a", "b", wide[1].inputs[0].name, "a", 512)
-    network = Network("two", [Layer("a", wide[0], "test"), Layer("b", wide[1], "test")], [link])
-    problem = TiledProblem(network, machine, tiled_objective("edp"))
-    dag = problem.dag([AtomSize(1, 1, 64, 16), AtomSize(1, 1, 64, 16)])
-    engine, step = layer_sequential(dag, machine)
-    moved = beside_ports(dag, machine, engine, step, zigzag(machine))
-    assert moved is not None
-    placed, turn = moved
-    first = slice(0, int(dag.base[1]))
-    stayed = (turn[first] == step[first]).sum()
-    assert 0.5 * 0.8 * 3 * 8192 <= stayed * 64 * 16 <= 0.8 * 3 * 8192
-    assert (placed[first][: int(stayed)] == engine[first][: int(stayed)]).all()
-    assert len(set(placed[dag.base[1] :].tolist())) == 1
-    roomy = _machine(64)
-    assert beside_ports(dag, roomy, engine, step, zigzag(roomy)) is None
+
+    def tasks_that_move(first: int) -> tuple[AtomicDag, Int32s]:
+        """Of a network from a layer on: those that have another round."""
+        problem = TiledProblem(Network("row", layers[first:], []), machine, tiled_objective("edp"))
+        dag = problem.dag([AtomSize(8, 8, 64, 16)] * len(problem.units))
+        engine, step = layer_sequential(dag, machine)
+        moved = beside_ports(dag, machine, engine, step, zigzag(machine))
+        assert moved is not None
+        assert (moved[0][step < moved[1]] == 0).all()
+        return dag, np.flatnonzero(moved[1] != step)
+
+    dag, tasks = tasks_that_move(0)
+    stay = (10_666 - 4096) // (64 * 16)
+    # rounds of three engines stay as a whole; the first atom that moves has the round that it had
+    assert tasks[0] == dag.base[2] + stay - stay % 3 + 1
+    dag, tasks = tasks_that_move(2)
+    assert tasks[0] == 1
+    assert dag.base[1] in tasks
