@@ -19,6 +19,9 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 HELD = 0.8
 """Part of all buffers that weights fill at most before their layer begins."""
 
+LONG = 0.5
+"""Where buffers hold all weights, these stay where they are if all work takes that part of their time."""
+
 EVEN = 0.9
 """Part of the tiles of channels of the first engine that the engines of a layer must have on average."""
 
@@ -31,7 +34,7 @@ def beside_ports(
     A layer stays as it is as far as its weights may be in buffers when it begins: what buffers hold, and DRAM
     has time for in the layers before.  Then each engine beside a port has tiles of channels of its own, and
     makes all results of one tile, the parts of their sums in order, before the next tile.  A layer that runs
-    beside others stays.
+    beside others stays, and so do all where buffers hold all weights that arrive beside long work.
 
     Parameters
     ----------
@@ -50,13 +53,15 @@ def beside_ports(
     if len(along) <= 1 or fewest > len(ports):
         return None
     work, weights = _layers(dag)
-    room, ahead = HELD * machine.engine.buffer_bytes * len(along), 0.0
+    buffers, ahead = machine.engine.buffer_bytes * len(along), 0.0
+    if weights.sum() <= buffers and work.sum() * rate / len(along) >= LONG * weights.sum():
+        return None
     placed, after = engine.copy(), step.astype(np.int64)
     turn = np.zeros(dag.tasks, dtype=np.int64)
     for unit in range(len(dag.units)):
         few = _fewest(dag, unit, work[unit] * rate, weights[unit], range(fewest, len(ports) + 1))
         held = ahead / weights[unit] if few else 1.0
-        ahead = min(room, max(0.0, ahead + work[unit] * rate / len(along) - weights[unit]))
+        ahead = min(HELD * buffers, max(0.0, ahead + work[unit] * rate / len(along) - weights[unit]))
         if held >= 1.0:
             continue
         tasks = slice(int(dag.base[unit]), int(dag.base[unit + 1]))
