@@ -19,7 +19,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 HELD = 0.8
 """Part of all buffers that weights fill at most before their layer begins."""
 
-LONG = 0.5
+LONG = 0.1
 """Where buffers hold all weights, these stay where they are if all work takes that part of their time."""
 
 EVEN = 0.9
@@ -49,7 +49,8 @@ def beside_ports(
     """
     ports = _ports(machine, along)
     rate = _rate(machine, len(along))
-    fewest = math.ceil(rate / min(machine.port_rate, machine.dram_port_rate))
+    port = min(machine.port_rate, machine.dram_port_rate)
+    fewest = math.ceil(rate / port)
     if len(along) <= 1 or fewest > len(ports):
         return None
     work, weights = _layers(dag)
@@ -59,7 +60,7 @@ def beside_ports(
     placed, after = engine.copy(), step.astype(np.int64)
     turn = np.zeros(dag.tasks, dtype=np.int64)
     for unit in range(len(dag.units)):
-        few = _fewest(dag, unit, work[unit] * rate, weights[unit], range(fewest, len(ports) + 1))
+        few = _fewest(dag, unit, work[unit] * rate, weights[unit], rate / port, range(fewest, len(ports) + 1))
         held = ahead / weights[unit] if few else 1.0
         ahead = min(HELD * buffers, max(0.0, ahead + work[unit] * rate / len(along) - weights[unit]))
         if held >= 1.0:
@@ -103,19 +104,22 @@ def _layers(dag: AtomicDag) -> tuple[Floats, Floats]:
     return work.astype(np.float64), weights.astype(np.float64)
 
 
-def _fewest(dag: AtomicDag, unit: int, arriving: float, weights: float, engines: range) -> int:
-    """The fewest engines that multiply as fast as a layer's weights arrive, and have tiles evenly; 0 if none.
+def _fewest(dag: AtomicDag, unit: int, arriving: float, weights: float, ports: float, engines: range) -> int:
+    """The fewest engines that multiply as fast as a layer's weights arrive, 0 if none.
+
+    Of those that have tiles evenly, the ones that take in the weights soonest.
 
     Parameters
     ----------
     dag, unit : the atoms, and the layer
     arriving : bytes that arrive while one engine does all its work
     weights : bytes
+    ports : of engines that bring as much as DRAM sends
     engines : that may be chosen
     """
     tiles = len(dag.tilings[unit].channels) - 1
-    fit = (few for few in engines if arriving <= few * weights and tiles >= EVEN * few * -(-tiles // few))
-    return next(fit, 0) if weights else 0
+    fit = [few for few in engines if arriving <= few * weights and tiles >= EVEN * few * -(-tiles // few)]
+    return min(fit, key=lambda few: max(tiles, ports * -(-tiles // few)), default=0) if weights else 0
 
 
 def _turns(dag: AtomicDag, unit: int, few: int) -> tuple[Int64s, Int64s]:

@@ -113,7 +113,7 @@ def test_some_layers_move(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("seed", range(effort(40)))
 def test_layers_that_wait_are_those_of_a_plain_count(seed: int) -> None:
-    """The fewest engines that multiply as fast as weights arrive, and have even tiles."""
+    """The fewest engines that multiply as fast as weights arrive, with even tiles, and soonest."""
     _, dag, *_ = _planned(seed)
     rng = random.Random(seed)
     rate, engines = rng.choice([0.5, 8.0, 64.0]), range(rng.randint(1, 3), rng.randint(3, 9))
@@ -128,8 +128,10 @@ def test_layers_that_wait_are_those_of_a_plain_count(seed: int) -> None:
             for n in engines
             if cycles / n <= size / rate and tiles / n >= module.EVEN * math.ceil(tiles / n)
         ]
-        told = module._fewest(dag, unit, work[unit] * rate, weights[unit], engines)
-        assert told == (fit[0] if fit else 0)
+        ports = rng.choice([0.7, 1.5, 4.0])
+        told = module._fewest(dag, unit, work[unit] * rate, weights[unit], ports, engines)
+        late = {n: max(1.0, ports * math.ceil(tiles / n) / tiles) for n in fit}
+        assert told == next((n for n in fit if late[n] == min(late.values())), 0)
 
 
 def _machine(buffer: int) -> TiledMachine:
