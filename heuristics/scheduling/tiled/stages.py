@@ -14,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.beside_ports import beside_ports
 from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, cycle_price
@@ -115,14 +116,14 @@ class Stages:
         Parameters
         ----------
         dag : the atoms
-        step, engine : per atom
+        step, engine : per atom; layers that wait for their weights may run on other engines, see `completed`
         source : what the trace calls the plan
         like : a smoothed plan of nearly the same atoms, whose transfers are a start
         thorough : whether a call of `settled` follows in the steps that differ from those of ``like``
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
-        plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
+        plan = self.completed(dag, step, engine)
         if not self.level:
             return self.offered(dag, plan, source)
         kept = []
@@ -133,6 +134,21 @@ class Stages:
         effort = replace(THOROUGH if thorough else Effort(), price=cycle_price(self.search))
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
+
+    def completed(self, dag: AtomicDag, step: Int32s, engine: Int32s) -> Plan:
+        """The plan of some rounds and engines; where energy counts and transfers are moved, the better one of
+        this and of that by `beside_ports`.
+        """
+        problem, limits = self.search.problem.problem, self.search.limits
+        machine, eviction = problem.machine, BUFFERING[self.buffering]
+        plan = complete(dag, machine, engine, step, eviction=eviction, limits=limits)
+        if not (self.level and self.objective.energy_power):
+            return plan
+        moved = beside_ports(dag, machine, engine, step, self.along)
+        if moved is None:
+            return plan
+        other = complete(dag, machine, *moved, eviction=eviction, limits=limits)
+        return min(plan, other, key=lambda made: problem.value(problem.evaluate(dag, made)))
 
     def of_sizes(
         self, sizes: Sizes, order: str, mapping: str, source: str, like: AtomicPlan | None = None
