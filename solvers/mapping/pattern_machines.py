@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 
 from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.constraints import parse_constraints
@@ -51,11 +50,14 @@ def machines_stand_alone(problem: LayerProblem) -> bool:
     roles = [tensor.role for tensor in operator.tensors]
     if len({*roles}) < len(roles) or loop_hosts(operator, engine) != (*range(len(engine.levels)),):
         return False
-    for outer, level in pairwise(engine.levels):
-        # Left out, a level may not leave two arrays in sequence.
-        loose = {*roles} & level.keeps <= level.may_bypass
-        if loose and outer.fanout is not None and level.fanout is not None:
-            return False
+    feeds = False  # an array outside, with no level inside it that every machine has
+    for level in engine.levels:
+        # Left out together, levels may not leave two arrays in sequence.
+        feeds = feeds and {*roles} & level.keeps <= level.may_bypass
+        if level.fanout is not None:
+            if feeds:
+                return False
+            feeds = True
     return True
 
 

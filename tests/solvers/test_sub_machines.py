@@ -13,8 +13,11 @@ from random_machines import loose_problem, smaller
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.idle_levels import loose_levels
-from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.objective import parse_objective
+from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import beside, storage_patterns, sub_machines
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.branch import Branch
@@ -22,6 +25,8 @@ from tilewright.solvers.mapping.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.pattern_machines import machine_of, machines_stand_alone
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees
+from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operators import gemm
 
 
 def stopped(problem: LayerProblem, work: int) -> Fraction | None:
@@ -49,6 +54,29 @@ def test_every_machine_of_fewer_levels_has_its_turn(seed: int) -> None:
     sets = [*sub_machines.level_sets(problem)] if machines_stand_alone(problem) else []
     assert sorted(sets) == (sorted(smaller(problem.engine)) if sets else [])
     assert [*map(len, sets)] == sorted(map(len, sets))
+
+
+@pytest.mark.parametrize("needed", [None, 1, 2])
+def test_levels_left_out_together_leave_no_two_arrays_in_sequence(needed: int | None) -> None:
+    """Between two arrays some level is there on every machine, or the whole is searched at once."""
+    arrays = {0: Fanout((ArrayAxis("x", 4),)), 2: Fanout((ArrayAxis("y", 4),))}
+    levels = tuple(
+        MemoryLevel(
+            f"L{place}",
+            capacity,
+            Fraction(energy),
+            Fraction(energy),
+            may_bypass=frozenset() if place in (0, needed, 3) else frozenset(Role),
+            fanout=arrays.get(place),
+        )
+        for place, (capacity, energy) in enumerate([(None, 2), (500, 9000), (100, 9000), (20, 1)])
+    )
+    engine = Engine("arrays", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
+    problem = layer_problem(gemm(m=4, n=8, k=6), engine, parse_objective("ed2p"), factors="perfect")
+    assert machines_stand_alone(problem) == (needed is not None)
+    result = solve(problem, "branch")
+    assert result.status is Status.OPTIMAL
+    assert result.key == solve(problem, "exhaustive").key
 
 
 def compare_optima(seed: int) -> None:
