@@ -48,6 +48,7 @@ def quick_answers(
     if first.answer is None or stopped():
         return
     left, filling = os.pipe()
+    os.set_blocking(filling, False)  # where a pipe has room for few places, the other tasks are not given
     os.write(filling, b"".join(place.to_bytes(4) for place in range(1, min(len(tasks), 1 << 13))))
     os.close(filling)
     copies: list[Forked[Quick[Answer]]] = []

@@ -61,6 +61,25 @@ def test_every_task_is_answered_once_and_copies_do_some() -> None:
         assert not Path(f"/proc/{process}").exists()
 
 
+def test_a_pipe_with_room_for_few_places_does_not_block() -> None:
+    """As for users with many pipes; the tasks whose places have no room are not given."""
+    answers = answers_of(
+        """
+        import fcntl
+        pipe = os.pipe
+        def narrow():
+            ends = pipe()
+            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+            return ends
+        os.pipe = narrow
+        told(run(lambda place: place, 3000))
+        """
+    )
+    places = [place for place, _, _ in answers]
+    assert sorted(places) == list(range(len(places)))
+    assert 1000 < len(places) < 3000
+
+
 def test_a_copy_that_dies_leaves_only_its_task_undone() -> None:
     """All else is done by the process that is left."""
     answers = answers_of(
