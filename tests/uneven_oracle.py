@@ -4,7 +4,7 @@ Nothing is shared with the formulation but operators, engines and objectives.  L
 array axis are written out in every sequence; for each of them every tensor begins to live anywhere, in every
 level, whatever the others do.  Accesses are counted by walking through the loops step by step
 (:mod:`simulator`), those of outputs whose tiles may overlap by the convention of ``docs/cost-models.md``.
-Strides, dilations, windows and levels that keep them all count; buffers that share, banks and partitions do
+Strides, dilations, windows, partitions and levels that keep them all count; buffers that share and banks do
 not.
 """
 
@@ -24,7 +24,7 @@ from simulator import walk_between
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Temporal
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Operator, Tensor
+from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
 DIVISORS, LEAST, EVERY = "divisors", "least of a trip count", "every integer"
 
@@ -208,9 +208,10 @@ class Oracle:
         return self.levels[level].widths.get(tensor.role, self.engine.element_bits)
 
     def room(self, level: int) -> Any:
-        """Bits that a level holds; its size is in elements of the one width that all kept there have."""
+        """Bits that a level holds beside its partitions; in elements of the one width that all these have."""
         memory = self.levels[level]
-        widths = {memory.widths.get(role, self.engine.element_bits) for role in memory.keeps}
+        shared = memory.keeps - memory.partitions.keys()
+        widths = {memory.widths.get(role, self.engine.element_bits) for role in shared}
         unit = min(widths) if len(widths) == 1 else self.engine.element_bits
         return None if memory.capacity is None else memory.capacity * unit
 
@@ -390,7 +391,14 @@ class Oracle:
         legal = np.ones(shape, dtype=bool)
         for level, memory in enumerate(self.levels):
             if memory.capacity is not None:
-                legal &= summed([[o.tiles[level] for o in own] for own in options]) <= self.room(level)
+                roles = [tensor.role for tensor in self.operator.tensors]
+                rooms: dict[Role | None, Any] = {None: self.room(level)}
+                for role, size in memory.partitions.items():
+                    rooms[role] = size * memory.widths.get(role, self.engine.element_bits)
+                for place, room in rooms.items():
+                    inside = [(role if role in memory.partitions else None) is place for role in roles]
+                    tiles = zip(options, inside, strict=True)
+                    legal &= summed([[o.tiles[level] * here for o in own] for own, here in tiles]) <= room
         legal &= self._in_space(loops, begin, end, options, shape, spread)
         if not legal.any():
             return None

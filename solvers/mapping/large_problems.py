@@ -206,15 +206,16 @@ def _offer_tiles_nearby(search: LayerSearch, method: LayerMethod) -> None:
     problem, reach = search.problem.even(), 1
     while search.answer is not None and not search.done:
         answer = search.answer
-        part = problem.having(
-            {
-                variable: frozenset(range(max(1, size - reach), size + reach + 1)) & {*variable.domain}
-                for variable, size in tile_sizes(problem, answer).items()
-            }
-        )
+        near = {
+            variable: frozenset(range(max(1, size - reach), size + reach + 1)) & {*variable.domain}
+            for variable, size in tile_sizes(problem, answer).items()
+        }
+        part = problem.having(near)
         if part.space.rows > LARGE:
             return
         _offer(search, part, NEARBY, method, _DEEP_SHARE, _LONG)
+        if all(len(sizes) == len(variable.domain) for variable, sizes in near.items()):
+            return
         reach = 1 if search.answer is not answer else reach + 1
 
 

@@ -128,7 +128,7 @@ def test_a_limit_strikes_while_tiles_that_fit_are_looked_for() -> None:
 
 
 def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> None:
-    """On eight levels a layer like any other; what annealing begins with costs twice as much."""
+    """On eight levels a layer like any other; what the search begins with costs a tenth more."""
     fans = {
         place: Fanout(tuple(ArrayAxis(name, 16) for name in names)) for place, names in ((2, "xy"), (4, "uv"))
     }
@@ -145,7 +145,7 @@ def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> N
     def stop_at_sparse_tiles(point: TracePoint) -> None:
         if point.key is not None:
             keys[point.source] = point.key
-        if point.source == SPARSE and keys[SPARSE] < Fraction(6, 10) * keys["greedy"]:
+        if point.source == SPARSE and keys[SPARSE] < Fraction(9, 10) * keys["greedy"]:
             limits.stop.set()
 
     problem = layer_problem(operator, engine, parse_objective("energy"))

@@ -79,7 +79,7 @@ def compared(problem: LayerProblem) -> bool:
 
 def test_the_optimum_is_that_of_all_mappings_in_every_order() -> None:
     """Random machines and layers."""
-    assert sum(compared(problem_of(seed)) for seed in range(effort(25))) > 3
+    assert sum(compared(problem_of(seed)) for seed in range(effort(25))) >= 3
 
 
 @pytest.mark.slow
