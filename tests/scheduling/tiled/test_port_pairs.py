@@ -109,7 +109,7 @@ def test_what_is_counted_enters_in_every_deal(seed: int) -> None:
         entered = entering(first, made, None).sum()
         assert counted <= entered * (1 + 1e-9)
         full += (made[:, :, None] != first).any() and counted >= 0.95 * entered
-    assert full > 3
+    assert full > 1
 
 
 def busiest(deal: list[np.ndarray], engines: int) -> tuple[float, float]:
