@@ -221,8 +221,10 @@ class ArrangementTrees:
     def _is_quick(self, problem: LayerProblem, even_open: bool) -> bool:
         """Whether all that may beat the best even mapping is listed as quickly as its bounds are searched."""
         is_known = problem.space.nest.perfect and not even_open and goal_of(self._search) is not None
-        demands = problem.constraints.rules  # of the even space, whose splits over the array are then not all
-        return is_known and not demands and not self._goal.both and problem.space.rows <= _QUICK
+        if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
+            return False
+        counts_energy = problem.objective.key_powers[0] > 0  # cycles alone have few values
+        return is_known and counts_energy and not self._goal.both and problem.space.rows <= _QUICK
 
     def _cutoffs(self) -> Iterator[float]:
         """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""
