@@ -147,12 +147,14 @@ class _NetworkSearch:
         Each is among those of an exact method; heuristics have none but their own.
         """
         limits, network = self._limits, self._network
-        share = share_of_layer(limits, len(network.layers), min(limits.threads, len(network.layers))).seconds
+        workers = min(limits.threads, len(network.layers))
+        share = share_of_layer(limits, len(network.layers), workers).seconds
         engine = method(self._solver)
         if share is None or share >= _MOMENT or len(network.layers) < 2:
             return
         if not engine.exact or limits.deterministic or self._sets:
             return
+        share /= workers  # one layer after the other
         alike = Alike(spaces=None)
         for index, layer in enumerate(network.layers):
             if limits.expired:
