@@ -35,6 +35,15 @@ def problem_of(
     return SchedulingProblem("random", names, tuple(tasks), tuple(edges), **fields)  # type: ignore[arg-type]
 
 
+def taking_turns() -> SchedulingProblem:
+    """Two runs of two tasks, each of which is quick on the other engine."""
+    there, back = (
+        (Option(0, 10, Fraction(1)), Option(1, 99, Fraction(1))),
+        (Option(0, 99, Fraction(1)), Option(1, 10, Fraction(1))),
+    )
+    return problem_of([[there, back]] * 2)
+
+
 @st.composite
 def small_problems(draw: st.DrawFn, most: int = 6, fetch_memory: bool = False) -> SchedulingProblem:
     """Up to ``most`` tasks on up to 3 engines, with fetches, memory limits and context changes."""

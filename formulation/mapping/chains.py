@@ -19,6 +19,14 @@ Sizes = Mapping[Variable, Collection[int]]
 """Tile sizes that are wanted, where not all are."""
 
 
+Check = Callable[[], None]
+"""Called between steps of some tens of milliseconds."""
+
+
+def no_check() -> None:
+    """Where nobody waits."""
+
+
 @dataclass(frozen=True)
 class AxisGroup:
     """Dimensions that share a tensor axis, with every legal joint choice of their tile sizes.
@@ -37,7 +45,7 @@ class AxisGroup:
     name: str
     dims: tuple[str, ...]
     variables: tuple[Variable, ...]
-    tabulate: Callable[[Callable[[], None]], Int64s]
+    tabulate: Callable[[Check], Int64s]
     most: int
     narrowed: Callable[[Sizes], AxisGroup] | None = None
 
@@ -49,9 +57,9 @@ class AxisGroup:
 
         Raises `TablesTooLargeError` where they would not fit into memory.
         """
-        return self._made(lambda: None)
+        return self._made(no_check)
 
-    def make(self, check: Callable[[], None]) -> None:
+    def make(self, check: Check) -> None:
         """Make the rows if there are none yet; what the check raises goes through.
 
         Parameters
@@ -61,7 +69,7 @@ class AxisGroup:
         if "rows" not in self.__dict__:
             self.__dict__["rows"] = self._made(check)
 
-    def _made(self, check: Callable[[], None]) -> Int64s:
+    def _made(self, check: Check) -> Int64s:
         if self.most * max(1, len(self.variables)) > MOST_TILES:
             raise TablesTooLargeError(
                 f"the tiles of {self.name} are too many for memory: up to {self.most:,}"
@@ -133,13 +141,6 @@ def balanced_tiles(size: int) -> tuple[int, ...]:
 
 Among = tuple[frozenset[int], ...]
 """The sizes that the tile of every step may have."""
-
-Check = Callable[[], None]
-"""Called between steps of some tens of milliseconds."""
-
-
-def no_check() -> None:
-    """Where nobody waits."""
 
 
 @lru_cache(maxsize=128)

@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.chains import MANY_ROWS, AxisGroup, Sizes
+from tilewright.formulation.mapping.chains import MANY_ROWS, AxisGroup, Sizes, no_check
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import GroupTable, Tables
 from tilewright.foundation.arrays import Bools, Floats, Indices
@@ -128,7 +128,7 @@ def legal_groups(problem: LayerProblem, checked_limits: Limits | None = None) ->
         for group in problem.space.groups
     )
     for group in groups:
-        group.make((lambda: None) if checked_limits is None else checked_limits.check)
+        group.make(no_check if checked_limits is None else checked_limits.check)
     if sum(len(group) for group in groups) <= _FEW:
         return groups
     tables = Tables(groups, [limit.expr for limit in problem.limits], checked_limits)

@@ -19,9 +19,8 @@ from tilewright.solvers.mapping.pattern_machines import (
     PatternSearch,
     Stores,
     levels_of,
-    machine_of,
+    on_own_machine,
     stores_of,
-    storing,
 )
 from tilewright.solvers.mapping.tree import Tree
 
@@ -109,7 +108,7 @@ class Descent:
             return False
         self._tried.add(stores)
         whole = self._search.problem
-        part = whole.on(machine_of(storing(whole, stores), levels_of(stores)))
+        part = on_own_machine(whole, stores)
         if part.space.rows > _MOST and not part.space.nest.perfect:
             part = part.with_halved_tiles()
         if part.space.rows > _MOST:

@@ -95,6 +95,11 @@ def storing(problem: LayerProblem, stores: Stores) -> Engine:
     return replace(engine, levels=levels)
 
 
+def on_own_machine(problem: LayerProblem, stores: Stores) -> LayerProblem:
+    """The problem on the machine of a pattern: its levels store what that says, others are left out."""
+    return problem.on(machine_of(storing(problem, stores), levels_of(stores)))
+
+
 class PatternSearch(LayerSearch):
     """A search of one pattern for what is better than all that the search of the whole knows.
 

@@ -19,7 +19,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.goals import goal_of
 from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
-from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, machine_of, storing
+from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, on_own_machine
 from tilewright.solvers.mapping.pattern_terms import Term
 
 _FEW, _MORE = 2, 3
@@ -229,8 +229,7 @@ class PatternsTogether:
         if goal is None or self._tries == _TRIES or key > _WORTH * float(goal):
             return
         self._tries += 1
-        engine = storing(self._search.problem, stores)
-        self._fronts.offer(self._search.problem.on(machine_of(engine, levels_of(stores))))
+        self._fronts.offer(on_own_machine(self._search.problem, stores))
 
 
 def _inside(inner: InnerStores, patterns: OpenPatterns) -> list[Term]:

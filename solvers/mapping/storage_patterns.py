@@ -35,7 +35,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     levels_of,
     machine_of,
     machines_stand_alone,
-    storing,
+    on_own_machine,
 )
 from tilewright.solvers.mapping.patterns_together import PatternsTogether
 from tilewright.solvers.mapping.stages import has_scratchpads
@@ -248,8 +248,7 @@ class PatternTrees:
         if entry is None:
             if self._rows[stored] > most:
                 return False
-            engine = storing(self._search.problem, pattern.stores)
-            part = self._search.problem.on(machine_of(engine, stored))
+            part = on_own_machine(self._search.problem, pattern.stores)
             deciding = self._efforts.best(orders_of_decisions(part))
             entry = self._tree(part, key, TableBank(), deciding)
         tree = entry.tree

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from effort import effort
-from graphs import optimum_by_orders, problem_of, small_problems
+from graphs import optimum_by_orders, problem_of, small_problems, taking_turns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -185,11 +185,7 @@ def test_its_bound_is_below_random_schedules(objective: ScheduleObjective) -> No
 def test_it_sees_what_the_linear_program_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs that take turns on both engines: the second ends a task later than loads and chains say."""
     monkeypatch.setattr(heavy_chains, "_NEAR", math.inf)
-    there, back = (
-        (Option(0, 10, Fraction(1)), Option(1, 99, Fraction(1))),
-        (Option(0, 99, Fraction(1)), Option(1, 10, Fraction(1))),
-    )
-    search = searched(problem_of([[there, back]] * 2), ScheduleObjective.MAKESPAN)
+    search = searched(taking_turns(), ScheduleObjective.MAKESPAN)
     assert search.bound == search.key == 30
     assert next(point.source for point in search.result("", "").trace if point.bound == 30) == "heavy chains"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
@@ -13,6 +13,7 @@ from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, hierarchies, mappings, operators
+from optional_levels import four_levels
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
@@ -20,14 +21,12 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import pattern_bounds, patterns_together, storage_patterns
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds
-from tilewright.solvers.mapping.pattern_machines import machine_of, stores_of, storing
+from tilewright.solvers.mapping.pattern_machines import on_own_machine, stores_of
 from tilewright.solvers.mapping.patterns_together import PatternsTogether
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import has_patterns
-from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
 
@@ -100,9 +99,7 @@ def _compare(data: st.DataObject, most: int) -> None:
     for _ in range(2):
         alternatives = (residency[tensor.name].alternatives for tensor in problem.operator.tensors)
         stores = tuple(data.draw(st.sampled_from(own)) for own in alternatives)
-        stored = {level for own in stores for level in own}
-        machine = problem.on(machine_of(storing(problem, stores), stored))
-        best = solve(machine, "branch")
+        best = solve(on_own_machine(problem, stores), "branch")
         assert best.status in (Status.OPTIMAL, Status.INFEASIBLE)
         if best.key is not None:
             assert bounds.key_of(stores) <= float(best.key) * (1 + 1e-12)
@@ -123,30 +120,11 @@ def test_many_mappings_are_not_below_what_inner_stores_cost_together(data: st.Da
     _compare(data, 96)
 
 
-def _four_levels(sizes: Sequence[int] = (512, 96, 12), axes: tuple[int, int] = (4, 4)) -> Engine:
-    """DRAM and three levels that every tensor may bypass, with an array in the middle."""
-    array = Fanout((ArrayAxis("x", axes[0]), ArrayAxis("y", axes[1])), Fraction(2))
-    inner = (
-        MemoryLevel(
-            f"L{index}",
-            capacity,
-            Fraction(80 >> index),
-            Fraction(80 >> index),
-            double_buffered=True,
-            may_bypass=frozenset(Role),
-            fanout=array if index == 1 else None,
-        )
-        for index, capacity in enumerate(sizes)
-    )
-    dram = MemoryLevel("DRAM", None, Fraction(200), Fraction(200))
-    return Engine("four", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
-
-
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 def test_levels_together_bound_more_than_each_by_itself(objective: str) -> None:
     """Keys rise above sums of parts, mappings come from their tiles, and the optimum is the same."""
     layer = gemm(m=16, n=24, k=32)
-    problem = layer_problem(layer, _four_levels(), parse_objective(objective), factors="perfect")
+    problem = layer_problem(layer, four_levels(bandwidth=None), parse_objective(objective), factors="perfect")
     with mock.patch.object(pattern_bounds, "_MANY", 1 << 30):
         apart = solve(problem, "branch")
     together = solve(problem, "branch")
@@ -173,7 +151,7 @@ def _compare_optima(data: st.DataObject, patterns: int) -> None:
     draw = data.draw
     m, n, k = (draw(st.sampled_from([6, 9, 12, 16, 20, 24])) for _ in range(3))
     sizes = draw(st.sampled_from([256, 512])), draw(st.integers(24, 128)), draw(st.integers(3, 20))
-    machine = _four_levels(sizes, draw(st.sampled_from([(4, 4), (2, 8)])))
+    machine = four_levels(sizes, draw(st.sampled_from([(4, 4), (2, 8)])), bandwidth=None)
     objective = parse_objective(draw(st.sampled_from(["energy", "edp"])))
     factors = draw(st.sampled_from(["perfect", "perfect", "imperfect"]))
     problem = layer_problem(gemm(m=m, n=n, k=k), machine, objective, factors=factors)
@@ -193,8 +171,7 @@ def _compare_optima(data: st.DataObject, patterns: int) -> None:
     risen = [own for own in every if plain.key_of(own) < bounds.key_of(own) < float(search.known)]
     risen.sort(key=lambda own: plain.key_of(own) / bounds.key_of(own))
     for stores in risen[:patterns]:
-        own = problem.on(machine_of(storing(problem, stores), {level for own in stores for level in own}))
-        result = solve(own, "branch")
+        result = solve(on_own_machine(problem, stores), "branch")
         assert result.status is Status.OPTIMAL
         assert result.key is not None
         assert bounds.key_of(stores) <= float(result.key) * (1 + 1e-12)

@@ -15,6 +15,7 @@ from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, hierarchies, mappings, operators
+from optional_levels import four_levels
 from written_out import keys_of_mappings
 
 from tilewright.formulation.limits import Limits
@@ -24,41 +25,22 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping import pattern_descent, storage_patterns
 from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_descent import Descent
-from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, machine_of, stores_of, storing
+from tilewright.solvers.mapping.pattern_machines import (
+    Stores,
+    levels_of,
+    machine_of,
+    on_own_machine,
+    stores_of,
+    storing,
+)
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
-from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
-
-SIZES = (512, 96, 12)
-"""Capacities of the optional levels of a machine of four levels, in elements."""
-
-
-def four_levels() -> Engine:
-    """DRAM and three levels that every tensor may bypass, with an array in the middle."""
-    array = Fanout((ArrayAxis("x", 4), ArrayAxis("y", 4)), Fraction(2))
-    inner = tuple(
-        MemoryLevel(
-            f"L{index}",
-            capacity,
-            Fraction(80 >> index),
-            Fraction(80 >> index),
-            double_buffered=True,
-            may_bypass=frozenset(Role),
-            read_bandwidth=Fraction(8),
-            write_bandwidth=Fraction(8),
-            fanout=array if index == 1 else None,
-        )
-        for index, capacity in enumerate(SIZES)
-    )
-    dram = MemoryLevel("DRAM", None, Fraction(200), Fraction(200), read_bandwidth=Fraction(8))
-    return Engine("four", "hierarchy", 16, Fraction(1), Fraction(1000), (dram, *inner))
 
 
 def problem_on_four_levels(objective: str, constraints: tuple[str, ...] = ()) -> LayerProblem:
@@ -346,11 +328,11 @@ def test_a_walk_tries_no_pattern_twice_and_none_that_is_excluded(monkeypatch: py
     problem = problem_on_four_levels("edp")
     tried: list[Stores] = []
 
-    def note(whole: LayerProblem, stores: Stores) -> Engine:
+    def note(whole: LayerProblem, stores: Stores) -> LayerProblem:
         tried.append(stores)
-        return storing(whole, stores)
+        return on_own_machine(whole, stores)
 
-    monkeypatch.setattr(pattern_descent, "storing", note)
+    monkeypatch.setattr(pattern_descent, "on_own_machine", note)
     asked: list[Stores] = []
 
     def is_short(stores: Stores) -> bool:
