@@ -34,6 +34,7 @@ class PartCosts:
         self._search = search
         self._alike, self._tables = Alike(), SharedTables()
         self._layouts: dict[tuple[StoragePart, Fraction], Layout] = {}
+        self._bytes = 0
 
     def least(self, part: StoragePart, weight: Fraction, effort: int, enough: float) -> PartAnswer:
         """What a part costs at least, as far as a search of some effort knows, or enough.
@@ -49,14 +50,16 @@ class PartCosts:
         """The layout of a part; those of many parts read the same tables."""
         known = self._layouts.get((part, weight))
         if known is None:
-            if self._tables.bytes + sum(own.bytes for own in self._layouts.values()) > _MOST_BYTES:
+            if self._tables.bytes + self._bytes > _MOST_BYTES:
                 self._tables.clear()
                 self._layouts.clear()
+                self._bytes = 0
             search = self._search
             problem = part_problem(search.problem, part, weight, self._alike)
             legal = LegalTables(problem, search.limits, self._tables)
             known = laid_out(problem, search.limits, tally=search.tally, legal=legal)
             self._layouts[part, weight] = known
+            self._bytes += known.bytes
         return known
 
 
