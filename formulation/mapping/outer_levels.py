@@ -25,11 +25,11 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import build_space
 
 
-def first_stores(problem: LayerProblem) -> dict[str, int] | None:
+def first_levels(problem: LayerProblem) -> dict[str, int] | None:
     """Per tensor the outermost level that stores it besides the outermost of all.
 
-    ``None`` where there is no problem of outer levels: these are the same for all tensors, have nothing
-    inside, or are not known.
+    ``None`` where some tensor has several choices or no such level, and where mappings are counted otherwise
+    than bounds of what is inside these levels assume.
     """
     operator, engine = problem.operator, problem.engine
     if type(problem.model) is not Hierarchy or problem.is_uneven or problem.even_space is not None:
@@ -41,8 +41,20 @@ def first_stores(problem: LayerProblem) -> dict[str, int] | None:
         if len(residency.alternatives) > 1 or len(residency.alternatives[0]) < 2:
             return None
         firsts[name] = residency.alternatives[0][1]
+    return firsts
+
+
+def first_stores(problem: LayerProblem) -> dict[str, int] | None:
+    """Per tensor the outermost level that stores it besides the outermost of all.
+
+    ``None`` where there is no problem of outer levels: these are the same for all tensors, have nothing
+    inside, or are not known.
+    """
+    firsts = first_levels(problem)
+    if firsts is None:
+        return None
     last = max(firsts.values())
-    return firsts if min(firsts.values()) < last < len(engine.levels) - 1 else None
+    return firsts if min(firsts.values()) < last < len(problem.engine.levels) - 1 else None
 
 
 def edges_of(problem: LayerProblem, firsts: dict[str, int]) -> list[int]:

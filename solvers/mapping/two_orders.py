@@ -18,19 +18,13 @@ from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
-from tilewright.formulation.mapping.outer_levels import edges_of, first_stores, knowing_inside
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
-from tilewright.solvers.mapping.layout import (
-    MOST_TOGETHER,
-    Deciding,
-    LegalTables,
-    laid_out,
-    orders_of_decisions,
-)
+from tilewright.solvers.mapping.layout import MOST_TOGETHER, LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.outside_first import seen_from_outside
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
@@ -62,10 +56,10 @@ class TwoOrders:
         self._beside = beside(search, source)
         self._problem, self._orders = search.problem, orders_of_decisions(search.problem)
         _look_at_perfect_factors(search)
-        firsts = first_stores(search.problem)
-        if firsts is not None and _decide_most(search.problem, max(firsts.values())):
-            self._problem = knowing_inside(search.problem, max(firsts.values()))
-            self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
+        known = seen_from_outside(search.problem)
+        if known is not None:
+            self._problem, deciding = known
+            self._orders = [deciding]
         # Trees read the same values, which are dropped once the last one has its own.
         self._legal: LegalTables | None = self._legal_tables()
         self._trees: list[Tree] = []
@@ -166,19 +160,6 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
-
-
-def _decide_most(problem: LayerProblem, last: int) -> bool:
-    """Whether the tiles of first stores decide most of what a mapping costs, which no order of levels sees.
-
-    Parameters
-    ----------
-    last : the last level that some tensor reaches first
-    """
-    energy, cycles = problem.objective.key_powers
-    # Where cycles count and one level is left, spatial splits decide as much.
-    has_several_inside = len(problem.engine.levels) - 1 - last > 1
-    return bool(energy) and (has_several_inside or not cycles)
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:
