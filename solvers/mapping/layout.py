@@ -240,6 +240,7 @@ class LegalTables:
 
     Attributes
     ----------
+    problem : whose tables these are
     tables : of the rows that may be legal
     limits : of the problem, what they imply for whole arrays, and of orders that keep nothing in place
     shares : whether other problems read them
@@ -254,7 +255,7 @@ class LegalTables:
         self.shares, self._shared = shared is not None, shared or SharedTables()
         groups = self._shared.legal(problem, checked_limits)
         self.tables = self._shared.tables(groups, self._roots(problem), checked_limits)
-        self._problem, self._nest, self._checked_limits = problem, nest, checked_limits
+        self.problem, self._nest, self._checked_limits = problem, nest, checked_limits
 
     def _roots(self, problem: LayerProblem) -> list[Expr]:
         statement = problem.statement
@@ -273,7 +274,7 @@ class LegalTables:
         """The same without rows that a goal does not want, where they are many: it never will want them."""
         if sum(self.tables.sizes) <= _MANY:
             return self
-        return self.restricted(wanted_rows(self._problem, self.tables, goal.wanted, self._checked_limits))
+        return self.restricted(wanted_rows(self.problem, self.tables, goal.wanted, self._checked_limits))
 
     def restricted(self, rows: Sequence[Indices]) -> LegalTables:
         """The same over some rows of every group only."""
