@@ -264,7 +264,7 @@ class ArrangementTrees:
         return next(islice(self._search.problem.arrangements(), count, None), None) is not None
 
     def _offer_even(self) -> None:
-        """Offer the best even mapping, or what a share of the time finds: to list arrangements may take long."""
+        """Offer the best even mapping, or what a share of the time finds: listing others may take long."""
         search = self._search
         even = PartSearch(search, search.problem.even(), search.limits.share(_SHARE), EVEN)
         with suppress(LimitReachedError):

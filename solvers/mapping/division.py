@@ -110,7 +110,9 @@ def divided(layout: Layout) -> Division:
     inner_terms = tuple(term for term in inner if term in relaxed)
     # Static power belongs to cycles, so it is in no part.
     leakage = whole(problem.engine.leak, problem.statement.energy_scale) * problem.statement.cycles
-    return Division(total([*chain, *inner, leakage]), _searched_as_stated(layout, outer), relaxed, inner_terms)
+    return Division(
+        total([*chain, *inner, leakage]), _searched_as_stated(layout, outer), relaxed, inner_terms
+    )
 
 
 def terms_at_stores(problem: LayerProblem) -> dict[int, Expr]:

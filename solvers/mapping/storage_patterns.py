@@ -50,6 +50,7 @@ _FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of sin
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_SOON = 10_000  # rows of scratchpads with which all is searched as soon as perfect factors
 _LARGE, _MANY = 300_000, 800_000  # rows from which on patterns come last, and are bounded alone
 
 
@@ -210,7 +211,8 @@ class PatternTrees:
 
         With scratchpads dives end far from the optimum, and few mappings have perfect factors.
         """
-        if has_scratchpads(self._search.problem.engine):
+        problem = self._search.problem
+        if has_scratchpads(problem.engine) and problem.space.rows > _SOON:
             self._offer_perfect()
         self._descent.begin()
         self._beside.begin(1 + len(loose_levels(self._search.problem.space.nest)))
@@ -278,7 +280,7 @@ class PatternTrees:
         return True
 
     def _alone(self, stores: Stores) -> tuple[LayerProblem, Deciding] | None:
-        """A pattern on its own machine, where its tree knows what is inside; ``None`` where others serve it."""
+        """A pattern on its own machine, where its tree knows the inside; ``None`` where another serves."""
         if self._search.problem.objective.key_powers[1] or not has_scratchpads(self._search.problem.engine):
             return None
         stored = levels_of(stores)

@@ -14,7 +14,7 @@ from brute import every_mapping
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import Instance, hierarchies, mappings, operators
+from instances import Instance, hierarchies, leaking, mappings, operators
 from optional_levels import four_levels
 from written_out import keys_of_mappings
 
@@ -80,7 +80,7 @@ def loose(draw: st.DrawFn, most: int, levels: int = 3) -> Instance:
         )
         for index, level in enumerate(drawn.levels)
     )
-    engine = replace(drawn, levels=machine)
+    engine = leaking(draw, replace(drawn, levels=machine))
     objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
@@ -91,7 +91,7 @@ def settled(draw: st.DrawFn, most: int) -> Instance:
     """A problem on a machine none of whose levels can be idle; some keep certain tensors alone."""
     drawn = draw(hierarchies(levels=draw(st.integers(2, 4)), roomy=draw(st.booleans())))
     levels = [replace(level, may_bypass=frozenset(), sliding_window=False) for level in drawn.levels]
-    engine = replace(drawn, levels=tuple(levels))
+    engine = leaking(draw, replace(drawn, levels=tuple(levels)))
     objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
