@@ -237,6 +237,7 @@ class LegalTables:
     Parameters
     ----------
     shared : what other problems read, too
+    every_order : whether orders stay that keep nothing in place: more may be moved by them than is stored
 
     Attributes
     ----------
@@ -247,11 +248,16 @@ class LegalTables:
     """
 
     def __init__(
-        self, problem: LayerProblem, checked_limits: Limits, shared: SharedTables | None = None
+        self,
+        problem: LayerProblem,
+        checked_limits: Limits,
+        shared: SharedTables | None = None,
+        every_order: bool = False,
     ) -> None:
         nest = problem.space.nest
         self.fanout_limits = implied_array_limits(nest)
-        self.limits = (*problem.limits, *self.fanout_limits, *idle_order_limits(problem))
+        idle = () if every_order else idle_order_limits(problem)
+        self.limits = (*problem.limits, *self.fanout_limits, *idle)
         self.shares, self._shared = shared is not None, shared or SharedTables()
         groups = self._shared.legal(problem, checked_limits)
         self.tables = self._shared.tables(groups, self._roots(problem), checked_limits)

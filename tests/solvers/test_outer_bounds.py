@@ -263,6 +263,26 @@ def test_remainders_leave_some_of_an_array_idle() -> None:
     assert bound == solve(problem, "branch").key == 6 * 7 * 2
 
 
+@pytest.mark.parametrize("capacity", [None, 16, 64])
+@pytest.mark.parametrize("sums", [2, 4])
+def test_orders_count_for_tensors_that_are_stored_further_inside(capacity: int | None, sums: int) -> None:
+    """Sums stay in registers while weights inside the buffer move: no order of the weights alone has that."""
+    zero, three = Fraction(0), Fraction(3)
+    passing = frozenset({Role.INPUT, Role.OUTPUT})
+    levels = (
+        MemoryLevel("DRAM", None, zero, zero),
+        MemoryLevel("GLB", capacity, Fraction(1), three, keeps=passing),
+        MemoryLevel("WB", 2, Fraction(1), Fraction(1), keeps=frozenset({Role.WEIGHT})),
+        MemoryLevel("RF", sums, three, three, keeps=frozenset({Role.OUTPUT})),
+    )
+    engine = Engine("sums", "hierarchy", 16, zero, Fraction(1000), levels)
+    layer = parse_layer("conv:K=1,C=1,P=8,Q=2,R=3,S=1")[1]
+    problem = layer_problem(layer, engine, parse_objective("energy"), factors="imperfect")
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    assert 0.9 * float(optimum) <= OuterLevels(LayerSearch(problem, Limits())).least_key() <= optimum
+
+
 @pytest.mark.parametrize("objective", ["energy", "edp"])
 def test_a_tree_knows_what_is_inside_tiles_of_outer_levels(objective: str) -> None:
     """Few nodes prove a layer on six levels; with intervals alone forty million do not."""
