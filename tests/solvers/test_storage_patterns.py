@@ -132,6 +132,16 @@ def test_a_mapping_of_a_pattern_costs_the_same_on_the_whole_machine(data: st.Dat
     assert (alone.outside is None) == (within.outside is None)
 
 
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_bounds_of_patterns_count_the_leakage_once(objective: str) -> None:
+    """Where a machine takes far more for itself than for all else, they come close to the optimum."""
+    engine = replace(four_levels(), leakage={"": Fraction(10_000)})
+    problem = layer_problem(gemm(m=4, n=8, k=6), engine, parse_objective(objective), factors="perfect")
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    assert 0.7 * float(optimum) <= min(key for _, key in bounds_of(problem)) <= optimum
+
+
 def looked_up(problem: LayerProblem, most: int, known: Mapping | None = None) -> PatternBounds:
     """The bounds of all patterns, of which so many have been taken."""
     bounds = PatternBounds(search_from(problem, known))
