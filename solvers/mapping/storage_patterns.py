@@ -50,6 +50,7 @@ _FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of sin
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_SHARED_BY_FEW = 400_000  # the same with scratchpads of single tensors, which leave few patterns
 _SOON = 10_000  # rows of scratchpads with which all is searched as soon as perfect factors
 _LARGE, _MANY = 300_000, 800_000  # rows from which on patterns come last, and are bounded alone
 
@@ -61,7 +62,7 @@ def has_patterns(problem: LayerProblem) -> bool:
     have no loops.
     """
     patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
-    separates = has_scratchpads(problem.engine) and problem.space.rows <= _MANY
+    separates = has_scratchpads(problem.engine) and problem.space.rows <= _SHARED_BY_FEW
     few = _FEW_OF_SCRATCHPADS if separates else FEW
     if not (few < patterns <= MOST and problem.objective.key_powers[0]):
         return False
@@ -135,6 +136,7 @@ class PatternTrees:
         self._left: list[BoundedPattern] = []  # of large tables, the cheapest first
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
+        self._most_shared = _SHARED_BY_FEW if has_scratchpads(search.problem.engine) else _SHARED
         self._alike: dict[tuple[int, ...], Alike] = {}  # likewise, of patterns on machines of their own
         self._efforts = _Efforts()
 
@@ -274,7 +276,7 @@ class PatternTrees:
         tree.add(storage, _least_parts(entry, pattern, stored), dives)
         if all(entry is not other for other in self._open):
             self._open.append(entry)
-        if self._rows[stored] > _SHARED:
+        if self._rows[stored] > self._most_shared:
             self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
             self._efforts.note(deciding, entry.tree.bounded)
         return True
@@ -293,7 +295,7 @@ class PatternTrees:
         if stored not in self._shared:
             part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
             self._rows[stored] = part.space.rows
-            is_shared = self._rows[stored] <= _SHARED
+            is_shared = self._rows[stored] <= self._most_shared
             self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
         return self._shared[stored]
 
