@@ -127,6 +127,11 @@ def _bandwidth(draw: st.DrawFn) -> Fraction | None:
     return draw(st.sampled_from([None, Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(4)]))
 
 
+def leaking(draw: st.DrawFn, engine: Engine) -> Engine:
+    """The engine, which every other time takes up to 7.5 pJ in a cycle whatever it does."""
+    return replace(engine, leakage={"": Fraction(draw(st.integers(1, 30)), 4)} if draw(st.booleans()) else {})
+
+
 @st.composite
 def hierarchies(
     draw: st.DrawFn,

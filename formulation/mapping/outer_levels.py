@@ -11,7 +11,6 @@ holds for the tile of any level, so it bounds nodes of the whole, too (``docs/pr
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from tilewright.formulation.expression import Expr, as_expr, maximum, tighten, total
 from tilewright.formulation.mapping.compulsory import least_compute
@@ -21,15 +20,16 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_time
 from tilewright.formulation.mapping.least_inside import LeastInside
 from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import build_space
 
 
-def first_stores(problem: LayerProblem) -> dict[str, int] | None:
+def first_levels(problem: LayerProblem) -> dict[str, int] | None:
     """Per tensor the outermost level that stores it besides the outermost of all.
 
-    ``None`` where there is no problem of outer levels: these are the same for all tensors, have nothing
-    inside, or are not known.
+    ``None`` where some tensor has several choices or no such level, and where mappings are counted otherwise
+    than bounds of what is inside these levels assume.
     """
     operator, engine = problem.operator, problem.engine
     if type(problem.model) is not Hierarchy or problem.is_uneven or problem.even_space is not None:
@@ -41,8 +41,20 @@ def first_stores(problem: LayerProblem) -> dict[str, int] | None:
         if len(residency.alternatives) > 1 or len(residency.alternatives[0]) < 2:
             return None
         firsts[name] = residency.alternatives[0][1]
+    return firsts
+
+
+def first_stores(problem: LayerProblem) -> dict[str, int] | None:
+    """Per tensor the outermost level that stores it besides the outermost of all.
+
+    ``None`` where there is no problem of outer levels: these are the same for all tensors, have nothing
+    inside, or are not known.
+    """
+    firsts = first_levels(problem)
+    if firsts is None:
+        return None
     last = max(firsts.values())
-    return firsts if min(firsts.values()) < last < len(engine.levels) - 1 else None
+    return firsts if min(firsts.values()) < last < len(problem.engine.levels) - 1 else None
 
 
 def edges_of(problem: LayerProblem, firsts: dict[str, int]) -> list[int]:
@@ -62,7 +74,12 @@ def outer_problem(problem: LayerProblem, last: int) -> LayerProblem:
     assert isinstance(model, Hierarchy)
     outer = (*engine.levels[:last], replace(engine.levels[last], fanout=None))
     machine = replace(engine, levels=outer)
-    space = build_space(operator, machine, partial(model.orders, operator, machine), (), problem.space.tiles)
+
+    def orders(level: int) -> tuple[OrderClass, ...]:
+        """Those of the whole: what tensors with stores further inside are fetched depends on them, too."""
+        return model.orders(operator, engine, level) if level < last else ()
+
+    space = build_space(operator, machine, orders, (), problem.space.tiles)
     nest, scale = space.nest, problem.statement.energy_scale
     cycles = _cycles(problem, nest)
     inside = LeastInside(problem, nest, scale)

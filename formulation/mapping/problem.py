@@ -257,8 +257,12 @@ class LayerProblem:
         even = replace(self, storage=EVEN)
         return replace(even, limits=(*even.limits, *(idle_limits(even.space.nest) if even.idles else ())))
 
-    def on(self, engine: Engine) -> LayerProblem:
+    def on(self, engine: Engine, alike: Alike | None = None) -> LayerProblem:
         """The same problem over even storage on another engine.
+
+        Parameters
+        ----------
+        alike : of machines that differ from the engine in what levels store, prices and capacities alone
 
         Raises
         ------
@@ -266,7 +270,7 @@ class LayerProblem:
         """
         texts, tiles = self.constraints.texts, self.space.tiles
         demands = parse_constraints(texts, self.operator, engine)
-        return _stated(self.operator, engine, self.objective, self.model, demands, tiles, EVEN)
+        return _stated(self.operator, engine, self.objective, self.model, demands, tiles, EVEN, alike=alike)
 
     def _restated(
         self, constraints: Constraints, tiles: str | None = None, every: bool = False

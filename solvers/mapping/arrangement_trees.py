@@ -20,7 +20,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
-from tilewright.formulation.mapping.arrangements import Reduction
+from tilewright.formulation.mapping.arrangements import EVEN, Reduction
 from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
@@ -29,6 +29,7 @@ from tilewright.formulation.mapping.space import Alike
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
+from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
@@ -41,6 +42,7 @@ _STEP = 0.02  # by which the first cutoff passes the least that anything may cos
 _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
+_VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
@@ -88,7 +90,7 @@ class ArrangementTrees:
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
-            if has_parts(problem) and (problem.space.nest.perfect or self._are_many()):
+            if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
                 self._search_bounded(on_bound)
             else:
                 self._search_stated(on_bound)
@@ -174,6 +176,8 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
 
         problem = replace(self._search.problem, alike=Alike())
+        if self._have_more_than(_VERY_MANY):
+            self._offer_even()
         even_open, self._parts = self._is_even_open(), PartTables()
         machines = [
             SegmentBounds(self._search, self._goal, slots, even_open, self._parts)
@@ -255,9 +259,16 @@ class ArrangementTrees:
         even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
         return not spanned and not math.isinf(even.least)
 
-    def _are_many(self) -> bool:
-        """Whether there are so many arrangements that their bounds take less than their trees."""
-        return next(islice(self._search.problem.arrangements(), _FEW, None), None) is not None
+    def _have_more_than(self, count: int) -> bool:
+        """Whether there are more arrangements than some."""
+        return next(islice(self._search.problem.arrangements(), count, None), None) is not None
+
+    def _offer_even(self) -> None:
+        """Offer the best even mapping, or what a share of the time finds: listing others may take long."""
+        search = self._search
+        even = PartSearch(search, search.problem.even(), search.limits.share(_SHARE), EVEN)
+        with suppress(LimitReachedError):
+            self._method.solve(even)
 
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""

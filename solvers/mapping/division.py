@@ -12,7 +12,7 @@ from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
 from tilewright.formulation.expression import Choice, Constant, Expr, Variable, tighten, total
-from tilewright.formulation.mapping.cost.base import ByStore, Limit
+from tilewright.formulation.mapping.cost.base import ByStore, Limit, whole
 from tilewright.formulation.mapping.merged import MergedNest
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -81,7 +81,6 @@ def divided(layout: Layout) -> Division:
     pinned = any(isinstance(rule, PINNING) for rule in problem.constraints.rules)
     if (
         not isinstance(model, ByStore)
-        or problem.engine.leak  # it belongs to no store
         or pinned
         or problem.even_space is not None
         or model.statement(nest).energy is not problem.statement.energy  # it counts less, or knows more
@@ -109,7 +108,11 @@ def divided(layout: Layout) -> Division:
         else:
             inner.append(term)
     inner_terms = tuple(term for term in inner if term in relaxed)
-    return Division(total([*chain, *inner]), _searched_as_stated(layout, outer), relaxed, inner_terms)
+    # Static power belongs to cycles, so it is in no part.
+    leakage = whole(problem.engine.leak, problem.statement.energy_scale) * problem.statement.cycles
+    return Division(
+        total([*chain, *inner, leakage]), _searched_as_stated(layout, outer), relaxed, inner_terms
+    )
 
 
 def terms_at_stores(problem: LayerProblem) -> dict[int, Expr]:

@@ -237,24 +237,31 @@ class LegalTables:
     Parameters
     ----------
     shared : what other problems read, too
+    every_order : whether orders stay that keep nothing in place: more may be moved by them than is stored
 
     Attributes
     ----------
+    problem : whose tables these are
     tables : of the rows that may be legal
     limits : of the problem, what they imply for whole arrays, and of orders that keep nothing in place
     shares : whether other problems read them
     """
 
     def __init__(
-        self, problem: LayerProblem, checked_limits: Limits, shared: SharedTables | None = None
+        self,
+        problem: LayerProblem,
+        checked_limits: Limits,
+        shared: SharedTables | None = None,
+        every_order: bool = False,
     ) -> None:
         nest = problem.space.nest
         self.fanout_limits = implied_array_limits(nest)
-        self.limits = (*problem.limits, *self.fanout_limits, *idle_order_limits(problem))
+        idle = () if every_order else idle_order_limits(problem)
+        self.limits = (*problem.limits, *self.fanout_limits, *idle)
         self.shares, self._shared = shared is not None, shared or SharedTables()
         groups = self._shared.legal(problem, checked_limits)
         self.tables = self._shared.tables(groups, self._roots(problem), checked_limits)
-        self._problem, self._nest, self._checked_limits = problem, nest, checked_limits
+        self.problem, self._nest, self._checked_limits = problem, nest, checked_limits
 
     def _roots(self, problem: LayerProblem) -> list[Expr]:
         statement = problem.statement
@@ -273,7 +280,7 @@ class LegalTables:
         """The same without rows that a goal does not want, where they are many: it never will want them."""
         if sum(self.tables.sizes) <= _MANY:
             return self
-        return self.restricted(wanted_rows(self._problem, self.tables, goal.wanted, self._checked_limits))
+        return self.restricted(wanted_rows(self.problem, self.tables, goal.wanted, self._checked_limits))
 
     def restricted(self, rows: Sequence[Indices]) -> LegalTables:
         """The same over some rows of every group only."""

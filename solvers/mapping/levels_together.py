@@ -38,6 +38,7 @@ class LevelsTogether:
     edges : boundaries of the part whose tiles are listed, and the same ones of the whole
     stages : in which decisions are made
     look, effort : nodes bounded before a search shows whether it gets above what is known, and at most
+    every_order : as for `LegalTables`
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class LevelsTogether:
         stages: Sequence[Stage],
         look: int,
         effort: int,
+        every_order: bool = False,
     ) -> None:
         self.search, self.part, self.edges = search, part, edges
         self._stages, self._look, self._effort = stages, look, effort
         # Every search reads them, each with other rows.
-        self._legal = LegalTables(part, search.limits, SharedTables())
+        self._legal = LegalTables(part, search.limits, SharedTables(), every_order)
 
     def least_key(self) -> float:
         """Lower bound of the key, in pJ and cycles, at most the incumbent's."""

@@ -37,7 +37,9 @@ class OuterLevels(LevelsTogether):
         assert firsts is not None
         part = outer_problem(search.problem, max(firsts.values()))
         edges = edges_of(part, firsts)
-        super().__init__(search, part, (edges, edges), outer_stages(part.space.nest, edges), _LOOK, _EFFORT)
+        stages = outer_stages(part.space.nest, edges)
+        # Tensors with stores further inside are counted as if the last level stored them.
+        super().__init__(search, part, (edges, edges), stages, _LOOK, _EFFORT, every_order=True)
 
     def below(self, key: float) -> LayerProblem | None:
         """The whole over the tiles of first stores with which mappings may have less than some key.

@@ -33,6 +33,8 @@ from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
+_FEW = 8
+"""Patterns, if there are several, up to which their trees tell more than the last of these efforts."""
 _DEEP = 60_000_000
 """Nodes bounded for a part of the one pattern that there is."""
 _ROUNDING = 1e-9
@@ -111,10 +113,11 @@ class PatternBounds:
         residency = problem.space.nest.residency
         self._alternatives = [residency[tensor.name].alternatives for tensor in operator.tensors]
         self._shape = tuple(len(alternatives) for alternatives in self._alternatives)
+        self._efforts = _EFFORTS[:-1] if 1 < math.prod(self._shape) <= _FEW else _EFFORTS
         # Of one pattern the same parts are searched for every weight.
         self.alike = Alike() if math.prod(self._shape) == 1 else None
         self._powers = problem.objective.key_powers
-        self._cycles = float(least_cycles(operator, engine))
+        self._cycles, self._leak = float(least_cycles(operator, engine)), float(engine.leak)
         self.weights = [Fraction(0)]
         self.innermost: list[PartAnswer] = []
         self._costs = PartCosts(search)
@@ -153,7 +156,8 @@ class PatternBounds:
 
     def least_keys(self, sums: Floats) -> Floats:
         """Lower bounds of keys, in pJ and cycles, from lower bounds for every weight of a cycle, pJ."""
-        return least_keys(sums * (1 - _ROUNDING), [*map(float, self.weights)], self._cycles, self._powers)
+        weights = [*map(float, self.weights)]
+        return least_keys(sums * (1 - _ROUNDING), weights, self._cycles, self._powers, self._leak)
 
     @property
     def least(self) -> float:
@@ -216,7 +220,7 @@ class PatternBounds:
             asked = {
                 place: own for place, own in asked.items() if not own or self._terms[place].level < inside
             }
-        left = [place for place, own in asked.items() if own < len(_EFFORTS)]
+        left = [place for place, own in asked.items() if own < len(self._efforts)]
         if not left and len(self._keys) > 1 and len(self.weights) == 1:
             before = len(self._terms)
             self._weigh(float(self._sums[0, pattern]), _WEIGHTS_OF_MANY)
@@ -249,7 +253,7 @@ class PatternBounds:
                 answer = least_energy(search, part, _DEEP, deciding, self._enough(term, 0))
                 self._note(answer, term.parts[0])
                 term.values[0] = max(term.values[0], answer.least)
-                term.asked[0] = EXACT if answer.is_exact else len(_EFFORTS)
+                term.asked[0] = EXACT if answer.is_exact else len(self._efforts)
                 yield self.known(0)
 
     def forget_tables(self) -> None:
@@ -280,14 +284,14 @@ class PatternBounds:
         own, asked = number, int(term.asked[number])
         number = self._representative(term, number)
         enough = most = self._enough(term, number)
-        if 0 < asked == len(_EFFORTS) - 1:  # little by little: goals fall, and other parts may suffice
+        if 0 < asked == len(self._efforts) - 1:  # little by little: goals fall, and other parts may suffice
             enough = min(most, self._enough(term, number, self.least * (1 + _STEP)))
             if enough <= float(term.values[number]) * (1 + 2 * _BEYOND):  # the other one says no more
                 number = own
                 most = self._enough(term, number)
                 enough = min(most, self._enough(term, number, self.least * (1 + _STEP)))
         inherited = float(term.values[number])
-        answer = self._searched(term, number, _EFFORTS[asked], enough)
+        answer = self._searched(term, number, self._efforts[asked], enough)
         value = answer.least
         before = term.values.copy()
         dearer = self._no_cheaper(term, number)
@@ -366,7 +370,7 @@ class PatternBounds:
             with np.errstate(divide="ignore", over="ignore"):
                 latest = (goal / self._sums[0, own] ** a) ** (1 / b)
             ends.append(np.maximum(latest, self._cycles))
-        sums = np.max([weight * at + (goal / at**b) ** (1 / a) for at in ends], axis=0)
+        sums = np.max([(weight - self._leak) * at + (goal / at**b) ** (1 / a) for at in ends], axis=0)
         needed = np.full(len(term.parts), -math.inf)
         places = term.of_pattern[own]
         np.maximum.at(needed, places, sums - self._sums[term.weight, own] + term.values[places])

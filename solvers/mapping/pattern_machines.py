@@ -14,6 +14,7 @@ from tilewright.formulation.mapping.constraints import parse_constraints
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.result import Origin
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
@@ -95,9 +96,14 @@ def storing(problem: LayerProblem, stores: Stores) -> Engine:
     return replace(engine, levels=levels)
 
 
-def on_own_machine(problem: LayerProblem, stores: Stores) -> LayerProblem:
-    """The problem on the machine of a pattern: its levels store what that says, others are left out."""
-    return problem.on(machine_of(storing(problem, stores), levels_of(stores)))
+def on_own_machine(problem: LayerProblem, stores: Stores, alike: Alike | None = None) -> LayerProblem:
+    """The problem on the machine of a pattern: its levels store what that says, others are left out.
+
+    Parameters
+    ----------
+    alike : of patterns that store something in the same levels
+    """
+    return problem.on(machine_of(storing(problem, stores), levels_of(stores)), alike)
 
 
 class PatternSearch(LayerSearch):

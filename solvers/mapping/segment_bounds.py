@@ -138,7 +138,8 @@ class SegmentBounds:
             search.limits.check()
             self._wholes.update((*near, *inner) for inner in self._inner)
         if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
-            self._wholes = {slots for slots in self._wholes if is_spread(problem.engine, slots)}
+            spread = (slots for slots in self._wholes if is_spread(problem.engine, slots))
+            self._wholes = {*_listed(spread, search.limits)}
             outer, rest = even_halves(problem)
             if even_open:
                 self._wholes.add((*outer, *rest))

@@ -22,11 +22,13 @@ from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
 from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
+from tilewright.solvers.mapping.outside_first import seen_from_outside
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.pattern_descent import Descent
 from tilewright.solvers.mapping.pattern_machines import (
@@ -48,6 +50,8 @@ _FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of sin
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_SHARED_BY_FEW = 400_000  # the same with scratchpads of single tensors, which leave few patterns
+_SOON = 10_000  # rows of scratchpads with which all is searched as soon as perfect factors
 _LARGE, _MANY = 300_000, 800_000  # rows from which on patterns come last, and are bounded alone
 
 
@@ -58,7 +62,7 @@ def has_patterns(problem: LayerProblem) -> bool:
     have no loops.
     """
     patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
-    separates = has_scratchpads(problem.engine) and problem.space.rows <= _SHARED
+    separates = has_scratchpads(problem.engine) and problem.space.rows <= _SHARED_BY_FEW
     few = _FEW_OF_SCRATCHPADS if separates else FEW
     if not (few < patterns <= MOST and problem.objective.key_powers[0]):
         return False
@@ -114,13 +118,13 @@ class PatternTrees:
     Parameters
     ----------
     source : what finds mappings
-    on_large : called where patterns are left with too many tiles to be searched
+    offer_perfect : offers mappings with perfect factors, where they are a part of the space
     """
 
     def __init__(
-        self, search: LayerSearch, source: str, on_large: Callable[[], object] = lambda: None
+        self, search: LayerSearch, source: str, offer_perfect: Callable[[], object] = lambda: None
     ) -> None:
-        self._search, self._source, self._on_large = search, source, on_large
+        self._search, self._source, self._offer_perfect = search, source, offer_perfect
         self._dives = count()
         self._bounds: PatternBounds | None = None
         self._descent = Descent(search, source, self._is_pattern_wanted)
@@ -132,6 +136,8 @@ class PatternTrees:
         self._left: list[BoundedPattern] = []  # of large tables, the cheapest first
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
+        self._most_shared = _SHARED_BY_FEW if has_scratchpads(search.problem.engine) else _SHARED
+        self._alike: dict[tuple[int, ...], Alike] = {}  # likewise, of patterns on machines of their own
         self._efforts = _Efforts()
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
@@ -188,7 +194,7 @@ class PatternTrees:
             pattern = self._left[0]
             if self._is_wanted(pattern.key * scale):
                 if not self._state(pattern, _MANY, on_bound):
-                    self._on_large()  # a part of the space is all that is left to search
+                    self._offer_perfect()  # a part of the space is all that is left to search
                     return
                 self._close()
                 if self._open:
@@ -203,7 +209,13 @@ class PatternTrees:
         self._bounds.forget_tables()
 
     def _offer_mappings(self) -> None:
-        """Offer mappings of single patterns, and of small machines: bounds say where better ones may be."""
+        """Offer mappings of single patterns, and of small machines: bounds say where better ones may be.
+
+        With scratchpads dives end far from the optimum, and few mappings have perfect factors.
+        """
+        problem = self._search.problem
+        if has_scratchpads(problem.engine) and problem.space.rows > _SOON:
+            self._offer_perfect()
         self._descent.begin()
         self._beside.begin(1 + len(loose_levels(self._search.problem.space.nest)))
 
@@ -239,17 +251,16 @@ class PatternTrees:
         """
         stored = levels_of(pattern.stores)
         key = pattern.key * self._search.problem.key_scale
-        if stored not in self._shared:
-            part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
-            self._rows[stored] = part.space.rows
-            is_shared = self._rows[stored] <= _SHARED
-            self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
-        entry, deciding = self._shared[stored], None
+        entry, alone = None, self._alone(pattern.stores)
+        if alone is None:
+            entry = self._shared_tree(stored)
         if entry is None:
             if self._rows[stored] > most:
                 return False
-            part = on_own_machine(self._search.problem, pattern.stores)
-            deciding = self._efforts.best(orders_of_decisions(part))
+            if alone is None:
+                part = on_own_machine(self._search.problem, pattern.stores)
+                alone = part, self._efforts.best(orders_of_decisions(part))
+            part, deciding = alone
             entry = self._tree(part, key, TableBank(), deciding)
         tree = entry.tree
         if tree.empty:
@@ -265,10 +276,28 @@ class PatternTrees:
         tree.add(storage, _least_parts(entry, pattern, stored), dives)
         if all(entry is not other for other in self._open):
             self._open.append(entry)
-        if deciding is not None:
+        if self._rows[stored] > self._most_shared:
             self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
             self._efforts.note(deciding, entry.tree.bounded)
         return True
+
+    def _alone(self, stores: Stores) -> tuple[LayerProblem, Deciding] | None:
+        """A pattern on its own machine, where its tree knows the inside; ``None`` where another serves."""
+        if self._search.problem.objective.key_powers[1] or not has_scratchpads(self._search.problem.engine):
+            return None
+        stored = levels_of(stores)
+        part = on_own_machine(self._search.problem, stores, self._alike.setdefault(stored, Alike()))
+        self._rows[stored] = part.space.rows
+        return seen_from_outside(part)
+
+    def _shared_tree(self, stored: tuple[int, ...]) -> _OpenTree | None:
+        """The tree of all patterns that store in some levels; ``None`` where rows of tiles are too many."""
+        if stored not in self._shared:
+            part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
+            self._rows[stored] = part.space.rows
+            is_shared = self._rows[stored] <= self._most_shared
+            self._shared[stored] = self._tree(part, 0.0, self._bank) if is_shared else None
+        return self._shared[stored]
 
     def _tree(
         self, part: LayerProblem, key: float, bank: TableBank, deciding: Deciding | None = None

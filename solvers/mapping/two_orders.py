@@ -18,19 +18,13 @@ from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.axis_groups import perfect_rows
 from tilewright.formulation.mapping.chains import MANY_ROWS
 from tilewright.formulation.mapping.compulsory import least_key
-from tilewright.formulation.mapping.outer_levels import edges_of, first_stores, knowing_inside
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping import bound_program
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.large_problems import PERFECT
-from tilewright.solvers.mapping.layout import (
-    MOST_TOGETHER,
-    Deciding,
-    LegalTables,
-    laid_out,
-    orders_of_decisions,
-)
+from tilewright.solvers.mapping.layout import MOST_TOGETHER, LegalTables, laid_out
+from tilewright.solvers.mapping.outside_first import ways_of_deciding
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, tables_beside
 from tilewright.solvers.mapping.sub_machines import beside
@@ -60,37 +54,34 @@ class TwoOrders:
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
         self._beside = beside(search, source)
-        self._problem, self._orders = search.problem, orders_of_decisions(search.problem)
+        self._orders = ways_of_deciding(search.problem)
         _look_at_perfect_factors(search)
-        firsts = first_stores(search.problem)
-        if firsts is not None and _decide_most(search.problem, max(firsts.values())):
-            self._problem = knowing_inside(search.problem, max(firsts.values()))
-            self._orders = [Deciding(stores=tuple(edges_of(search.problem, firsts)))]
         # Trees read the same values, which are dropped once the last one has its own.
-        self._legal: LegalTables | None = self._legal_tables()
+        self._legal: LegalTables | None = None
         self._trees: list[Tree] = []
         self._trees.append(self._next_tree())
         self.empty = self._trees[0].empty
         self.on_hard: Callable[[], None] = lambda: None
 
-    def _legal_tables(self) -> LegalTables:
+    def _legal_tables(self, problem: LayerProblem) -> LegalTables:
+        if self._legal is not None and self._legal.problem is problem:
+            return self._legal
         # Very many rows are kept for nobody else: with these, a tree's own take too much memory.
-        problem = self._search.problem
         shared = tables_beside(problem) if problem.space.rows <= MOST_SHARED_ROWS else None
-        return LegalTables(self._problem, self._search.limits, shared)
+        return LegalTables(problem, self._search.limits, shared)
 
     def _next_tree(self) -> Tree:
         """A tree of the next order; one whose tables are too large is passed by while others are left."""
         while True:
-            deciding = self._orders.pop(0)
+            problem, deciding = self._orders.pop(0)
             # What the goal does not want for one tree it will not want for the next.
-            legal: LegalTables | None = (self._legal or self._legal_tables()).wanted(self._goal)
+            legal: LegalTables | None = self._legal_tables(problem).wanted(self._goal)
             assert legal is not None
             has_room = sum(legal.tables.sizes) <= MOST_TOGETHER
             self._legal = legal if self._orders and has_room else None
             try:
                 layout = laid_out(
-                    self._problem,
+                    problem,
                     self._search.limits,
                     goal=self._goal,
                     deciding=deciding,
@@ -166,19 +157,6 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
-
-
-def _decide_most(problem: LayerProblem, last: int) -> bool:
-    """Whether the tiles of first stores decide most of what a mapping costs, which no order of levels sees.
-
-    Parameters
-    ----------
-    last : the last level that some tensor reaches first
-    """
-    energy, cycles = problem.objective.key_powers
-    # Where cycles count and one level is left, spatial splits decide as much.
-    has_several_inside = len(problem.engine.levels) - 1 - last > 1
-    return bool(energy) and (has_several_inside or not cycles)
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import Instance, hierarchies, instances, operators
+from instances import Instance, hierarchies, instances, leaking, operators
 
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
@@ -40,7 +40,7 @@ def test_hard_searches_find_what_enumeration_finds(instance: Instance) -> None:
 @st.composite
 def loose(draw: st.DrawFn, largest: int) -> Instance:
     """A problem on a machine whose levels all have arrays and may be passed by."""
-    engine = draw(hierarchies(arrays=True))
+    engine = leaking(draw, draw(hierarchies(arrays=True)))
     objective = draw(st.sampled_from(["energy", "edp", "cycles"]))
     instance = Instance(draw(operators(most=18)), engine, objective, factors="imperfect")
     assume(instance.problem().space.size <= largest)
@@ -130,7 +130,7 @@ def divisible(draw: st.DrawFn) -> Instance:
     """A problem of either kind of factors, often on arrays and with tensors that may bypass levels."""
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     arrays = draw(st.booleans())
-    engine = draw(hierarchies(arrays=arrays, sharing=draw(st.integers(0, 3)) == 0))
+    engine = leaking(draw, draw(hierarchies(arrays=arrays, sharing=draw(st.integers(0, 3)) == 0)))
     instance = Instance(draw(operators(most=18)), engine, "energy", factors=factors)
     assume(instance.problem().space.size <= 20_000)
     return instance

@@ -9,15 +9,14 @@ from random import Random
 from unittest import mock
 
 import pytest
+from decided import closeness, decided
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import Instance, hierarchies, mappings, operators
+from instances import Instance, hierarchies, leaking, mappings, operators
 from written_out import keys_of_mappings
 
-from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.expression.nodes import Sum, Tightened
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.compulsory import least_accesses, least_key
 from tilewright.formulation.mapping.mapping import Storage
@@ -57,8 +56,7 @@ def parting(draw: st.DrawFn, most: int) -> Instance:
         levels[place] = replace(
             levels[place], keeps=frozenset(roles), partitions={}, double_buffered=draw(st.booleans())
         )
-    leakage = {"": Fraction(draw(st.integers(1, 30)), 4)} if draw(st.booleans()) else {}
-    engine = replace(drawn, levels=tuple(levels), leakage=leakage)
+    engine = leaking(draw, replace(drawn, levels=tuple(levels)))
     objective = draw(st.sampled_from(["energy", "cycles", "edp", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
@@ -125,20 +123,6 @@ def _layer(rng: Random) -> Operator:
     return parse_layer(f"{text}R={rng.choice([1, 2, 3])},S=1,stride={rng.choice([1, 1, 2])}")[1]
 
 
-def _compare_known(problem: LayerProblem, chosen: dict[Variable, int]) -> None:
-    """What is known of the inside of a decision by its outer tiles and orders, by exact numbers."""
-    energy = problem.statement.energy
-    for part in [part for _, part in energy.terms] if isinstance(energy, Sum) else [energy]:
-        if isinstance(part, Tightened):
-            divisions = [variable for variable in part.lower.support if variable not in chosen]
-            options = cartesian(*(variable.domain for variable in divisions))
-            lower = min(
-                evaluate(part.lower, {**chosen, **dict(zip(divisions, option, strict=True))})
-                for option in options
-            )
-            assert lower <= evaluate(part.argument, chosen)
-
-
 def _compare_tiles(seed: int, problems: int) -> None:
     """What outer levels cost with the very tiles of random mappings, whatever their orders of loops."""
     rng, near = Random(seed), 0
@@ -152,10 +136,8 @@ def _compare_tiles(seed: int, problems: int) -> None:
         knowing = knowing_inside(problem, max(firsts.values()))
         orders = [selector.domain for selector in part.space.selectors]
         for _ in range(20):
-            chosen = {selector: rng.choice(selector.domain) for selector in problem.space.selectors}
-            for group in problem.space.groups:
-                chosen |= zip(group.variables, group.rows[rng.randrange(len(group))].tolist(), strict=True)
-            if any(evaluate(limit.expr, chosen) > limit.bound for limit in problem.limits):
+            chosen = decided(problem, rng)
+            if chosen is None:
                 continue
             sizes = {variable.name: size for variable, size in chosen.items()}
             tiles = {own: sizes[own.name] for group in part.space.groups for own in group.variables}
@@ -168,7 +150,7 @@ def _compare_tiles(seed: int, problems: int) -> None:
             energy = evaluate(problem.statement.energy, chosen)
             assert least <= energy
             assert evaluate(knowing.statement.energy, chosen) == energy
-            _compare_known(knowing, chosen)
+            closeness(knowing, chosen)
             near += least > 0.95 * energy
     assert near > problems / 4  # so that a term that is a little too large is seen
 
@@ -279,6 +261,26 @@ def test_remainders_leave_some_of_an_array_idle() -> None:
     problem = layer_problem(gemm(m=6, n=7, k=5), engine, parse_objective("energy"), factors="imperfect")
     bound = OuterLevels(LayerSearch(problem, Limits())).least_key()
     assert bound == solve(problem, "branch").key == 6 * 7 * 2
+
+
+@pytest.mark.parametrize("capacity", [None, 16, 64])
+@pytest.mark.parametrize("sums", [2, 4])
+def test_orders_count_for_tensors_that_are_stored_further_inside(capacity: int | None, sums: int) -> None:
+    """Sums stay in registers while weights inside the buffer move: no order of the weights alone has that."""
+    zero, three = Fraction(0), Fraction(3)
+    passing = frozenset({Role.INPUT, Role.OUTPUT})
+    levels = (
+        MemoryLevel("DRAM", None, zero, zero),
+        MemoryLevel("GLB", capacity, Fraction(1), three, keeps=passing),
+        MemoryLevel("WB", 2, Fraction(1), Fraction(1), keeps=frozenset({Role.WEIGHT})),
+        MemoryLevel("RF", sums, three, three, keeps=frozenset({Role.OUTPUT})),
+    )
+    engine = Engine("sums", "hierarchy", 16, zero, Fraction(1000), levels)
+    layer = parse_layer("conv:K=1,C=1,P=8,Q=2,R=3,S=1")[1]
+    problem = layer_problem(layer, engine, parse_objective("energy"), factors="imperfect")
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    assert 0.9 * float(optimum) <= OuterLevels(LayerSearch(problem, Limits())).least_key() <= optimum
 
 
 @pytest.mark.parametrize("objective", ["energy", "edp"])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
-from fractions import Fraction
 
 import pytest
 from effort import effort
+from scratchpad_machines import LAYERS, scratchpads
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import ExactReader
@@ -16,42 +15,11 @@ from tilewright.formulation.mapping.idle_orders import idle_order_limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.stages import has_scratchpads, stages_of
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
-from tilewright.workloads.mapping.operator import Role
-
-LAYERS = (
-    "gemm:M=4,N=3,K=5",
-    "gemm:M=6,N=2,K=4",
-    "conv:K=4,C=4,P=3,Q=1,R=1,S=1",
-    "conv:K=2,C=2,P=3,Q=1,R=2,S=1",
-    "matmul:B=2,M=3,N=2,K=4",
-)
-ROLES = (Role.INPUT, Role.WEIGHT, Role.OUTPUT)
-
-
-def scratchpads(draw: random.Random) -> Engine:
-    """DRAM, perhaps a buffer that may be bypassed, an array, a scratchpad of each role, in any sequence."""
-
-    def energy() -> Fraction:
-        return Fraction(draw.randint(1, 40), 4)
-
-    port = draw.choice([None, Fraction(4)])
-    fan = Fanout((ArrayAxis("x", draw.choice([1, 2, 3])),), energy=Fraction(draw.randint(0, 2)))
-    levels = [MemoryLevel("DRAM", None, 20 * energy(), 20 * energy(), shared_bandwidth=port)]
-    if draw.random() < 0.6:
-        bypassed = frozenset(draw.choice([ROLES, ROLES[:2], ROLES[2:]]))
-        levels.append(MemoryLevel("GLB", draw.choice([8, 16]), energy(), energy(), may_bypass=bypassed))
-    levels[-1] = replace(levels[-1], fanout=fan)
-    for role in draw.sample(ROLES, 3):
-        size = draw.choice([1, 2, 4, 6])
-        levels.append(MemoryLevel(role.value, size, energy() / 8, energy() / 8, keeps=frozenset({role})))
-    leakage = {"PEs": Fraction(draw.randint(1, 8), 4)} if draw.random() < 0.5 else {}
-    return Engine("drawn", "hierarchy", 16, Fraction(1), Fraction(500), tuple(levels), leakage=leakage)
 
 
 def problem_of(seed: int) -> LayerProblem:

@@ -14,7 +14,7 @@ from brute import every_mapping
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import Instance, hierarchies, mappings, operators
+from instances import Instance, hierarchies, leaking, mappings, operators
 from optional_levels import four_levels
 from written_out import keys_of_mappings
 
@@ -80,7 +80,7 @@ def loose(draw: st.DrawFn, most: int, levels: int = 3) -> Instance:
         )
         for index, level in enumerate(drawn.levels)
     )
-    engine = replace(drawn, levels=machine)
+    engine = leaking(draw, replace(drawn, levels=machine))
     objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
@@ -91,7 +91,7 @@ def settled(draw: st.DrawFn, most: int) -> Instance:
     """A problem on a machine none of whose levels can be idle; some keep certain tensors alone."""
     drawn = draw(hierarchies(levels=draw(st.integers(2, 4)), roomy=draw(st.booleans())))
     levels = [replace(level, may_bypass=frozenset(), sliding_window=False) for level in drawn.levels]
-    engine = replace(drawn, levels=tuple(levels))
+    engine = leaking(draw, replace(drawn, levels=tuple(levels)))
     objective = draw(st.sampled_from(["energy", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), engine, objective, factors=factors)
@@ -130,6 +130,16 @@ def test_a_mapping_of_a_pattern_costs_the_same_on_the_whole_machine(data: st.Dat
     assert alone.key == within.key
     assert bool(alone.violations) == bool(within.violations)
     assert (alone.outside is None) == (within.outside is None)
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_bounds_of_patterns_count_the_leakage_once(objective: str) -> None:
+    """Where a machine takes far more for itself than for all else, they come close to the optimum."""
+    engine = replace(four_levels(), leakage={"": Fraction(10_000)})
+    problem = layer_problem(gemm(m=4, n=8, k=6), engine, parse_objective(objective), factors="perfect")
+    optimum = solve(problem, "branch").key
+    assert optimum is not None
+    assert 0.7 * float(optimum) <= min(key for _, key in bounds_of(problem)) <= optimum
 
 
 def looked_up(problem: LayerProblem, most: int, known: Mapping | None = None) -> PatternBounds:

@@ -20,15 +20,16 @@ from tilewright.solvers.mapping import bound_program, layout, table_bank, tree, 
 from tilewright.solvers.mapping.division import divided
 from tilewright.solvers.mapping.goals import Minimum
 from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.outside_first import ways_of_deciding
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree import Tree
 from tilewright.workloads.mapping.operators import gemm
 
 
-def tree_of(search: LayerSearch, deciding: Deciding) -> Tree:
-    """The tree of one order of decisions."""
-    goal = Minimum(search, "test")
-    return Tree(search, goal, layout=laid_out(search.problem, search.limits, goal=goal, deciding=deciding))
+def tree_of(search: LayerSearch, deciding: Deciding, stated: LayerProblem | None = None) -> Tree:
+    """The tree of one order of decisions, of the search's problem or what knows more of it."""
+    goal, problem = Minimum(search, "test"), stated or search.problem
+    return Tree(search, goal, layout=laid_out(problem, search.limits, goal=goal, deciding=deciding))
 
 
 def bytes_of_orders(problem: LayerProblem) -> list[int]:
@@ -41,17 +42,21 @@ def bytes_of_orders(problem: LayerProblem) -> list[int]:
 @settings(max_examples=effort(20))
 @given(instances("hierarchy", most=24, largest=50_000))
 def test_turns_of_any_length_end_in_the_optimum(instance: Instance) -> None:
-    """With turns of one node each, and with either order of decisions alone, the answer is enumeration's."""
-    problem = instance.problem().minimising(parse_objective("edp"))
+    """With turns of one node each, and with every order of decisions alone, the answer is enumeration's."""
+    for objective in ("energy", "edp"):
+        _compare_turns(instance.problem().minimising(parse_objective(objective)))
+
+
+def _compare_turns(problem: LayerProblem) -> None:
     oracle = solve(problem, "exhaustive")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(two_orders, "_TURN", 1)
         patched.setattr(two_orders, "_GROWTH", 1.0)
         result = solve(problem, "branch")
     assert (result.status, result.key) == (oracle.status, oracle.key)
-    for deciding in orders_of_decisions(problem):
+    for stated, deciding in ways_of_deciding(problem):
         search = LayerSearch(problem, Limits())
-        alone = tree_of(search, deciding)
+        alone = tree_of(search, deciding, stated)
         assume(not alone.empty)
         assert alone.run() is None
         assert search.key == oracle.key

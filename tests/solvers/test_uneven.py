@@ -12,7 +12,7 @@ from effort import effort
 from particulars import particular
 from uneven_oracle import DIVISORS, EVERY, LEAST, Oracle
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.arrangements import Reduction, arrangements
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Temporal
@@ -23,7 +23,9 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.hardware.mapping.timing import Timing
+from tilewright.solvers.mapping import arrangement_trees
 from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
+from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
@@ -285,6 +287,29 @@ def test_a_short_limit_leaves_a_mapping_and_a_true_bound() -> None:
         assert cut.bound is None or 0 < cut.bound <= full.key
         assert cut.bound is not None or cut.key is None
         assert cut.key is None or cut.key >= full.key
+
+
+@pytest.mark.parametrize("factors", ["perfect", "imperfect"])
+def test_very_many_arrangements_wait_for_the_best_even_mapping(
+    factors: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit that strikes while arrangements are listed leaves what even storage has."""
+    uneven = layer_problem(
+        gemm(m=6, n=4, k=5), load_engine("eyeriss-256"), ENERGY, None, (), factors, "uneven"
+    )
+    even, whole = solve(uneven.even(), "branch"), solve(uneven, "branch")
+
+    def strike(_search: ArrangementTrees) -> bool:
+        raise LimitReachedError
+
+    monkeypatch.setattr(arrangement_trees, "_VERY_MANY", 20)
+    assert solve(uneven, "branch").key == whole.key
+    monkeypatch.setattr(ArrangementTrees, "_is_even_open", strike)
+    stopped = solve(uneven, "branch")
+    assert (stopped.status, stopped.key) == (Status.FEASIBLE, even.key)
+    assert whole.key is not None
+    assert stopped.bound is not None
+    assert stopped.bound <= whole.key
 
 
 def small(size: int = 7, levels: int = 2) -> Engine:

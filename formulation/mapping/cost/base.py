@@ -112,9 +112,9 @@ class ByStore(Protocol):
         """The energy, divided by the boundary at which what is moved is stored, outermost first.
 
         What is not stored but read by the PEs stands at the boundary behind the last block.  Every part is
-        never negative, and all of them add up to the statement's energy.  In a
-        :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the nest itself, for
-        some order of every run.  On a machine that leaks they leave the leakage out, and are not asked for.
+        never negative, and all of them add up to the statement's energy without leakage, which belongs to
+        cycles.  In a :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the
+        nest itself, for some order of every run.
         """
 
 
