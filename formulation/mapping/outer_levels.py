@@ -11,7 +11,6 @@ holds for the tile of any level, so it bounds nodes of the whole, too (``docs/pr
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from tilewright.formulation.expression import Expr, as_expr, maximum, tighten, total
 from tilewright.formulation.mapping.compulsory import least_compute
@@ -21,6 +20,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_time
 from tilewright.formulation.mapping.least_inside import LeastInside
 from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.orders import OrderClass
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import build_space
 
@@ -62,7 +62,12 @@ def outer_problem(problem: LayerProblem, last: int) -> LayerProblem:
     assert isinstance(model, Hierarchy)
     outer = (*engine.levels[:last], replace(engine.levels[last], fanout=None))
     machine = replace(engine, levels=outer)
-    space = build_space(operator, machine, partial(model.orders, operator, machine), (), problem.space.tiles)
+
+    def orders(level: int) -> tuple[OrderClass, ...]:
+        """Those of the whole: what passes the last level for a store inside depends on them, too."""
+        return model.orders(operator, engine, level) if level < last else ()
+
+    space = build_space(operator, machine, orders, (), problem.space.tiles)
     nest, scale = space.nest, problem.statement.energy_scale
     cycles = _cycles(problem, nest)
     inside = LeastInside(problem, nest, scale)

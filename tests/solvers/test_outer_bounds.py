@@ -139,43 +139,67 @@ def _compare_known(problem: LayerProblem, chosen: dict[Variable, int]) -> None:
             assert lower <= evaluate(part.argument, chosen)
 
 
+def _compare_tiles_of(problem: LayerProblem, rng: Random) -> int:
+    """The same on one machine; how many mappings cost hardly more than the bound."""
+    firsts, near = first_stores(problem), 0
+    if firsts is None:
+        return 0
+    part = outer_problem(problem, max(firsts.values()))
+    knowing = knowing_inside(problem, max(firsts.values()))
+    orders = [selector.domain for selector in part.space.selectors]
+    for _ in range(20):
+        chosen = {selector: rng.choice(selector.domain) for selector in problem.space.selectors}
+        for group in problem.space.groups:
+            chosen |= zip(group.variables, group.rows[rng.randrange(len(group))].tolist(), strict=True)
+        if any(evaluate(limit.expr, chosen) > limit.bound for limit in problem.limits):
+            continue
+        sizes = {variable.name: size for variable, size in chosen.items()}
+        tiles = {own: sizes[own.name] for group in part.space.groups for own in group.variables}
+        least = min(
+            evaluate(part.statement.energy, {**tiles, **dict(zip(part.space.selectors, order, strict=True))})
+            for order in cartesian(*orders)
+        )
+        energy = evaluate(problem.statement.energy, chosen)
+        assert least <= energy
+        assert evaluate(knowing.statement.energy, chosen) == energy
+        _compare_known(knowing, chosen)
+        near += least > 0.95 * energy
+    return near
+
+
 def _compare_tiles(seed: int, problems: int) -> None:
     """What outer levels cost with the very tiles of random mappings, whatever their orders of loops."""
     rng, near = Random(seed), 0
     for _ in range(problems):
         factors = rng.choice(["perfect", "imperfect"])
         problem = layer_problem(_layer(rng), _free_outside(rng), parse_objective("energy"), factors=factors)
-        firsts = first_stores(problem)
-        if firsts is None:
-            continue
-        part = outer_problem(problem, max(firsts.values()))
-        knowing = knowing_inside(problem, max(firsts.values()))
-        orders = [selector.domain for selector in part.space.selectors]
-        for _ in range(20):
-            chosen = {selector: rng.choice(selector.domain) for selector in problem.space.selectors}
-            for group in problem.space.groups:
-                chosen |= zip(group.variables, group.rows[rng.randrange(len(group))].tolist(), strict=True)
-            if any(evaluate(limit.expr, chosen) > limit.bound for limit in problem.limits):
-                continue
-            sizes = {variable.name: size for variable, size in chosen.items()}
-            tiles = {own: sizes[own.name] for group in part.space.groups for own in group.variables}
-            least = min(
-                evaluate(
-                    part.statement.energy, {**tiles, **dict(zip(part.space.selectors, order, strict=True))}
-                )
-                for order in cartesian(*orders)
-            )
-            energy = evaluate(problem.statement.energy, chosen)
-            assert least <= energy
-            assert evaluate(knowing.statement.energy, chosen) == energy
-            _compare_known(knowing, chosen)
-            near += least > 0.95 * energy
+        near += _compare_tiles_of(problem, rng)
     assert near > problems / 4  # so that a term that is a little too large is seen
 
 
 def test_no_mapping_costs_less_than_outer_levels_with_its_tiles() -> None:
     """Random mappings on machines where all energy is spent inside the outermost level, by exact numbers."""
     _compare_tiles(0, effort(90))
+
+
+def test_orders_count_for_what_passes_the_last_level() -> None:
+    """Outputs pass the last level, whose weights alone would leave one order of the loops around it."""
+    fan = Fanout((ArrayAxis("x", 3),))
+    levels = (
+        MemoryLevel("DRAM", None, Fraction(0), Fraction(0)),
+        MemoryLevel(
+            "L1", 64, Fraction(1), Fraction(3), keeps=frozenset({Role.INPUT, Role.OUTPUT}), fanout=fan
+        ),
+        MemoryLevel("L2", 16, Fraction(1), Fraction(1), keeps=frozenset({Role.WEIGHT})),
+        MemoryLevel("L3", 4, Fraction(3), Fraction(3), keeps=frozenset({Role.OUTPUT})),
+    )
+    engine = Engine("passing", "hierarchy", 16, Fraction(0), Fraction(1000), levels)
+    operator = parse_layer("conv:K=1,C=1,P=8,Q=2,R=3,S=1")[1]
+    rng = Random(0)
+    for factors in ("perfect", "imperfect"):
+        problem = layer_problem(operator, engine, parse_objective("energy"), factors=factors)
+        for _ in range(10):
+            _compare_tiles_of(problem, rng)
 
 
 @pytest.mark.slow
