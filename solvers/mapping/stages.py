@@ -60,6 +60,7 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     of the outer levels leave open.
     Around a tile inside an array, how much of the array each dimension takes is decided roughly as soon as
     the tile is known roughly.
+    In parts of a machine inside an array, all tiles are decided less roughly before any exactly.
     Where scratchpads of single tensors follow each other behind an array, and their tiles come first, it is
     decided before which loops iterate at all: one that does not leaves tiles in place, and one of two
     iterations fetches them twice, which rough sizes do not tell apart.
