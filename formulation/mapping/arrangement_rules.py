@@ -28,6 +28,7 @@ def block_orders(
     reduction: Reduction,
     index: int,
     every: bool = False,
+    also: Collection[str] = (),
 ) -> tuple[OrderClass, ...]:
     """The order effects to choose from for the loops after a slot; none where nothing is stored inside them.
 
@@ -37,9 +38,10 @@ def block_orders(
     Parameters
     ----------
     every : whether effects on all tensors matter (the user's demands on orders), dominated ones included
+    also : tensors whose effects matter, though nothing in these slots stores them further inside
     """
     slot, later = slots[index], slots[index + 1 :]
-    inside = {name for inner in later for name in inner.tensors}
+    inside = {*also, *(name for inner in later for name in inner.tensors)}
     # Loops inside the last store run over the PEs' own element: their order changes no count.
     if not later or not (inside or every):
         return ()

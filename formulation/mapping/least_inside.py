@@ -37,7 +37,6 @@ from tilewright.formulation.mapping.cost.hierarchy_counts import selected_counts
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.storage_parts import energy_of_moving
-from tilewright.hardware.mapping.engine import MemoryLevel
 from tilewright.workloads.mapping.operator import Tensor
 
 _MOST = 40  # divisions of an array that are told apart
@@ -78,70 +77,25 @@ class LeastInside:
         operator, levels = self._problem.operator, self._problem.engine.levels
         unit = int(energy_of_moving(levels[source], levels[inside], tensor) * self._scale)
         least = unit * touched(operator, tensor)
-        dims = [term.dim for axis in tensor.axes for term in axis.terms]
-        if source > self._last or len({*dims}) < len(dims) or any(axis.is_compound for axis in tensor.axes):
+        if source > self._last or not has_own_loops(tensor):
             return as_expr(least)
-        options = [as_expr(least), unit * self._served_anew(tensor, source, inside)]
+        options = [as_expr(least), unit * served_anew(self._problem, self._nest, tensor, source, inside)]
         is_plain = all(term.stride == 1 for axis in tensor.axes for term in axis.terms)
         # Instances that start sums at zero are the same where no array is between.
         fans = any(level.fanout is not None for level in levels[self._last : inside])
         if source < self._last and is_plain and not (fans and tensor.is_output):
-            options.append(self._as_if_stored(tensor, source, levels[inside]))
-        return maximum(options)
-
-    def _served_anew(self, tensor: Tensor, source: int, inside: int) -> Expr:
-        """Elements that a store inside takes, if it cannot hold the last level's tile; else 0.
-
-        Some loop within that tile fills it anew then: an element serves no more iterations at a time than
-        there are, in the tiles that share it, of the loops that leave it in place.
-
-        Parameters
-        ----------
-        source, inside : level that the tensor comes from, and the one inside
-        """
-        operator, engine, nest = self._problem.operator, self._problem.engine, self._nest
-        place = nest.temporal[-1]
-        bits = engine.usable_bits(engine.levels[inside])
-        if bits is None:
-            return as_expr(0)
-        fans = [level.fanout for level in engine.levels[self._last : inside]]
-        most = bits // engine.width(engine.levels[inside], tensor.role)
-        most *= math.prod(fan.instances for fan in fans if fan is not None)
-        tile = nest.boundaries[place]
-        still = [dim for dim in operator.bounds if dim not in tensor.dims]
-        between = nest.spatial_between(nest.residency[tensor.name].positions[source], place)
-        served = product([*(tile[dim] for dim in still), *nest.trips(between, still)])
-        fits = is_one(ceil_div(product(tile[dim] for dim in tensor.dims), most))
-        return where(fits, 0, ceil_div(operator.iterations, served))
-
-    def _as_if_stored(self, tensor: Tensor, source: int, store: MemoryLevel) -> Expr:
-        """Energy of moving a tensor into the last level, if that were like a store inside it.
-
-        A store inside is filled at least as often.
-
-        Parameters
-        ----------
-        source : the level that the tensor comes from
-        store : the one inside
-        """
-        nest, last, scale, role = self._nest, self._last, self._scale, tensor.role
-        residency = nest.residency[tensor.name]
-        stores = (*(level for level in residency.alternatives[0] if level <= source), last)
-        positions = {**residency.positions, last: nest.temporal[-1]}
-        own = replace(residency, positions=positions, alternatives=(stores,))
-        virtual = nest.storing(nest.engine, {**nest.residency, tensor.name: own})
-        counts = selected_counts(virtual, tensor, source, whole_run=True)
-        fills = selected_counts(virtual, tensor, last, whole_run=True).fills
-        outside = nest.engine.levels[source]
-        read, write, fill = (
-            int(energy * scale)
-            for energy in (
-                outside.read_energy_of(role),
-                outside.write_energy_of(role),
-                store.write_energy_of(role),
+            reads, updates, fills = as_if_stored(self._problem, self._nest, tensor, source)
+            role, (outside, store) = tensor.role, (levels[source], levels[inside])
+            read, write, fill = (
+                int(energy * self._scale)
+                for energy in (
+                    outside.read_energy_of(role),
+                    outside.write_energy_of(role),
+                    store.write_energy_of(role),
+                )
             )
-        )
-        return total([read * counts.reads, write * counts.updates, fill * fills])
+            options.append(total([read * reads, write * updates, fill * fills]))
+        return maximum(options)
 
     def _accessed(self, tensor: Tensor, innermost: int) -> Expr:
         """Energy of accesses by PEs, and of reading sums again.
@@ -193,3 +147,60 @@ class LeastInside:
         selector = Variable(f"array around {tensor.name}", tuple(range(len(counts))))
         self.selectors.append(selector)
         return maximum([full, choose(selector, counts)])
+
+
+def has_own_loops(tensor: Tensor) -> bool:
+    """Whether every axis of a tensor has one loop, which moves along no other axis."""
+    dims = [term.dim for axis in tensor.axes for term in axis.terms]
+    return len({*dims}) == len(dims) and not any(axis.is_compound for axis in tensor.axes)
+
+
+def served_anew(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int, inside: int) -> Expr:
+    """Elements that a store inside takes, if it cannot hold the last level's tile; else 0.
+
+    Some loop within that tile fills it anew then: an element serves no more iterations at a time than there
+    are, in the tiles that share it, of the loops that leave it in place.
+
+    Parameters
+    ----------
+    nest : the loops outside the tile; the last block stands for all that are inside
+    tensor : of which every axis has a loop of its own
+    source, inside : level that the tensor comes from, and the one inside
+    """
+    operator, engine = problem.operator, problem.engine
+    place, last, store = nest.temporal[-1], len(nest.engine.levels) - 1, engine.levels[inside]
+    if tensor.role in store.partitions:
+        bits: int | None = store.partitions[tensor.role] * engine.width(store, tensor.role)
+    else:
+        bits = engine.usable_bits(store)
+    if bits is None:
+        return as_expr(0)
+    fans = [level.fanout for level in engine.levels[last:inside]]
+    most = bits // engine.width(store, tensor.role)
+    most *= math.prod(fan.instances for fan in fans if fan is not None)
+    tile = nest.boundaries[place]
+    still = [dim for dim in operator.bounds if dim not in tensor.dims]
+    between = nest.spatial_between(nest.residency[tensor.name].positions[source], place)
+    served = product([*(tile[dim] for dim in still), *nest.trips(between, still)])
+    fits = is_one(ceil_div(product(tile[dim] for dim in tensor.dims), most))
+    return where(fits, 0, ceil_div(operator.iterations, served))
+
+
+def as_if_stored(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int) -> tuple[Expr, Expr, Expr]:
+    """What a level hands out and takes back, and a store inside takes, if the last level were that store.
+
+    A store inside is filled at least as often.
+
+    Parameters
+    ----------
+    nest : the loops outside the last level's tile; the last block stands for all that are inside
+    source : the level outside the last one that the tensor comes from
+    """
+    last = len(nest.engine.levels) - 1
+    residency = nest.residency[tensor.name]
+    stores = (*(level for level in residency.alternatives[0] if level <= source), last)
+    positions = {**residency.positions, last: nest.temporal[-1]}
+    own = replace(residency, positions=positions, alternatives=(stores,))
+    virtual = nest.storing(nest.engine, {**nest.residency, tensor.name: own})
+    counts = selected_counts(virtual, tensor, source, whole_run=True)
+    return counts.reads, counts.updates, selected_counts(virtual, tensor, last, whole_run=True).fills

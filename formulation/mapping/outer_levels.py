@@ -121,9 +121,9 @@ def outside(nest: Nest, last: int) -> Nest:
 
     Parameters
     ----------
-    last : index of the level
+    last : index of the level; of several points of storage in it the innermost one counts
     """
-    (place,) = (index for index in nest.temporal if nest.blocks[index].level == last)
+    place = max(index for index in nest.temporal if nest.blocks[index].level <= last)
     levels = (*nest.engine.levels[:last], replace(nest.engine.levels[last], fanout=None))
     residency = {
         name: replace(

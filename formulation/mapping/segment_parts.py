@@ -28,8 +28,10 @@ from tilewright.formulation.mapping.arrangements import (
     segments,
 )
 from tilewright.formulation.mapping.chains import AxisGroup
-from tilewright.formulation.mapping.cost.base import Statement
+from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
+from tilewright.formulation.mapping.outer_levels import outside as outside_loops
+from tilewright.formulation.mapping.passing import Passing, least_read
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
@@ -108,7 +110,7 @@ def charged(part: LayerProblem, objective: Objective, elsewhere: int) -> LayerPr
     return replace(part, statement=stated, objective=objective)
 
 
-def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
+def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
     """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
@@ -118,6 +120,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
     Parameters
     ----------
     inner : slots inside the near levels
+    passed : tensors of whose reads a share counts outside
     """
     operator, parts = problem.operator, segments(problem.engine)
     near = parts[1]
@@ -138,7 +141,9 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
-    return replace(part, statement=replace(part.statement, energy=_inside(part)), objective=_ENERGY)
+    shares = (-own.energy * reads for own, reads in _reads(part, passed).items())
+    inside = total([_inside(part), *shares])
+    return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
 
 
 def _without_loops(slots: Arrangement) -> Arrangement:
@@ -179,7 +184,9 @@ def inner_arrangements(
         yield tuple(slot for slots in parts for slot in slots)
 
 
-def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> LayerProblem:
+def outside_part(
+    problem: LayerProblem, near: Arrangement, busy: int = 0, passed: Sequence[Passing] = ()
+) -> LayerProblem:
     """A problem of energy that no mapping with given points of near stores spends less than outside.
 
     Near levels store something (:func:`stores_near`): without stores there are no loops in them.
@@ -191,16 +198,19 @@ def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> Lay
     ----------
     near : slots of the outermost level and of the near ones
     busy : cycles inside at least
+    passed : tensors of whose reads a share counts here, as many as there are at least
     """
     operator, engine = problem.operator, problem.engine
     end = segments(engine)[1].levels[-1] + 1
     # The outside knows nothing of the array: one block stands for all loops inside the near levels.
     shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
-    part = _part(problem, shell, slots)
+    part = _part(problem, shell, slots, also=[own.tensor.name for own in passed])
     stated, scale = part.statement, problem.statement.energy_scale
-    energy = scale // stated.energy_scale * _outside(part)
     nest = part.space.nest
+    read = {own: least_read(problem, nest, own) for own in passed}
+    shares = (own.energy * count for own, count in read.items())
+    energy = total([scale // stated.energy_scale * _outside(part), *shares])
     exposed = [
         time
         for index in segments(engine)[1].levels
@@ -209,17 +219,30 @@ def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> Lay
     ]
     # What happens inside takes at least a full array, or what was proven of it.
     peak = -(-operator.iterations // engine.instances)
-    cycles = total([maximum([max(peak, busy), *_busy(part)]), *exposed])
+    moved = [(own.tensor.role, count) for own, count in read.items()]
+    cycles = total([maximum([max(peak, busy), *_busy(part, moved)]), *exposed])
     statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
     return replace(part, statement=statement, objective=_ENERGY)
 
 
-def knowing(part: LayerProblem, inside: int) -> LayerProblem:
-    """The problem of one arrangement, knowing what is spent inside at least."""
+def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> LayerProblem:
+    """The problem of one arrangement, knowing what is spent inside at least.
+
+    Parameters
+    ----------
+    inside : energy, without the share of passing tensors that counts outside
+    passed : those tensors
+    """
     stated = part.statement
-    outside, rest = _outside(part), _inside(part)
+    outside, rest = [_outside(part)], [_inside(part)]
+    if passed:
+        loops = outside_loops(part.space.nest, segments(part.engine)[1].levels[-1])
+        for own, reads in _reads(part, passed).items():
+            known, price = tighten(reads, lower=least_read(part, loops, own)), _price(part, own)
+            outside.append(own.energy * known)
+            rest += [-price * reads, (price - own.energy) * known]
     # Divided so that intervals of the inside are never below what was proven of it.
-    parts = {part.engine.levels[0].name: outside, INSIDE: tighten(rest, lower=inside)}
+    parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
 
 
@@ -262,16 +285,21 @@ def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: 
 
 
 def _part(
-    problem: LayerProblem, engine: Engine, slots: Arrangement, merged: int | None = None
+    problem: LayerProblem,
+    engine: Engine,
+    slots: Arrangement,
+    merged: int | None = None,
+    also: Sequence[str] = (),
 ) -> LayerProblem:
     """The problem over one arrangement on another engine, without a user's demands.
 
     Parameters
     ----------
     merged : the block whose cut stands for several, if any
+    also : tensors that are counted, though none of these slots stores them inside its loops
     """
     operator = problem.operator
-    orders = partial(block_orders, operator, engine, slots, problem.reduction)
+    orders = partial(block_orders, operator, engine, slots, problem.reduction, also=also)
     space = build_space(operator, engine, orders, (), problem.space.tiles, slots, alike=problem.alike)
     nest = space.nest
     if merged is not None:
@@ -301,6 +329,18 @@ def _outside(part: LayerProblem) -> Expr:
     return total(terms)
 
 
+def _reads(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:
+    """Elements of passing tensors that the outermost level hands out."""
+    outermost = part.engine.levels[0].name
+    counts = {row.tensor: row.reads for row in part.statement.traffic if row.level == outermost}
+    return {own: counts[own.tensor.name] for own in passed}
+
+
+def _price(part: LayerProblem, own: Passing) -> int:
+    """What reading an element of a passing tensor costs, in the part's unit."""
+    return whole(part.engine.levels[0].read_energy_of(own.tensor.role), part.statement.energy_scale)
+
+
 def _inside(part: LayerProblem) -> Expr:
     """All other energy."""
     return total([*part.statement.components.values(), -1 * _outside(part)])
@@ -316,15 +356,20 @@ def _stored(part: LayerProblem) -> set[str]:
     return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
 
 
-def _busy(part: LayerProblem) -> list[Expr]:
-    """Cycles in which the outermost level's ports move the tensors of near levels."""
+def _busy(part: LayerProblem, passed: Sequence[tuple[Role, Expr]]) -> list[Expr]:
+    """Cycles in which the outermost level's ports move the tensors of near levels, and what passes these.
+
+    Parameters
+    ----------
+    passed : roles of passing tensors, and the elements of them that are read at least
+    """
     outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
     own = [
         counted
         for counted in part.statement.traffic
         if counted.level == outermost.name and counted.tensor in stored
     ]
-    reads = [(roles[counted.tensor], counted.reads) for counted in own]
+    reads = [*((roles[counted.tensor], counted.reads) for counted in own), *passed]
     writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
     return port_times(part.engine, outermost, reads, writes)
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
-_STEP = 0.02  # by which the first cutoff passes the least that anything may cost
+_STEP = 0.005  # by which the first cutoff passes the least that anything may cost
 _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide

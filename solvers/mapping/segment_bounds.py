@@ -18,6 +18,7 @@ import numpy as np
 from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.passing import passing
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
@@ -49,6 +50,7 @@ _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every
 _MOST_AT_ONCE = 4_000_000  # of these inside a machine, where nothing is known of the part; a fourth of each
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
+_LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 _Item = TypeVar("_Item")
@@ -146,9 +148,11 @@ class SegmentBounds:
                 self._near = [*dict.fromkeys([*self._near, outer])]
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
+        self._passed = passing(problem) if stores_near(problem) else ()
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
         self._is_searched = False  # what the inside costs at least
+        self._effort = 0  # nodes bounded for that
         self._tables = tables
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
@@ -179,17 +183,20 @@ class SegmentBounds:
         problem, (a, b) = self._problem, self._powers
         limits, self._is_searched = self._search.limits, computing is None
         if not self._inner_parts:
-            self._inner_parts = _listed((inside_part(problem, inner) for inner in self._inner), limits)
+            inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
+            self._inner_parts = _listed(inside, limits)
         if computing is not None:
             self._busy = computing
         elif b or self._goal.both:
             self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
         if stores_near(problem):
-            stated = (outside_part(problem, near, self._busy) for near in self._near)
+            stated = (outside_part(problem, near, self._busy, self._passed) for near in self._near)
             self._near_parts = _listed(stated, limits)
         if self._counts_energy:
             self._outside = self._least(self._near_parts)
+            before = self._search.tally.nodes
             self._inside = self._least(self._inner_parts) if self._is_searched else 0
+            self._effort = self._search.tally.nodes - before
         self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
         known()
         if b and self._is_searched:
@@ -242,7 +249,8 @@ class SegmentBounds:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        return knowing(replace(whole, space=space), max(self._inside, _rounded_down(inner.energy)))
+        inside = max(self._inside, _rounded_down(inner.energy))
+        return knowing(replace(whole, space=space), inside, self._passed)
 
     def _whole(self, slots: Arrangement) -> LayerProblem:
         """The problem of one arrangement over all tiles; stated once."""
@@ -270,12 +278,16 @@ class SegmentBounds:
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
         survivors: list[Survivors] = []
-        most = _MOST_INSIDE * len(self._near)
-        most = most if self._is_searched else min(most, _MOST_AT_ONCE // 4)
+        usual = _MOST_INSIDE * len(self._near)
+        usual = usual if self._is_searched else min(usual, _MOST_AT_ONCE // 4)
         before = self._search.tally.nodes
         for inner, alone in zip(self._inner, self._inner_parts, strict=True):
             part = charged(alone, self._problem.objective, self._outside)
+            # What is little more than the least value takes about as long to list as that took to be found.
+            most = max(usual, _LISTING * self._effort - (self._search.tally.nodes - before))
             left = self._survivors(inner, part, within(part.space), self._outside, most)
+            if left and left[0].tiles is None:
+                self._effort = 0  # more is left of it with every higher cutoff
             if not self._is_searched:
                 spent = self._search.tally.nodes - before
                 if spent > _MOST_AT_ONCE or any(own.tiles is None for own in left):

@@ -13,6 +13,7 @@ from itertools import chain, pairwise
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.remainders import MergedCuts
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Role
@@ -41,7 +42,7 @@ class Stage:
     loops: tuple[int, ...] = ()
 
 
-COARSE, FINE = 3.0, 1.2
+COARSE, MIDDLE, FINE = 3.0, 1.5, 1.2
 STORAGE = "storage"
 MANY = 1_000_000  # outermost tiles, before any limit
 FEW_LEVELS = 3  # that keep tiles of all tensors
@@ -59,6 +60,7 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
     of the outer levels leave open.
     Around a tile inside an array, how much of the array each dimension takes is decided roughly as soon as
     the tile is known roughly.
+    In parts of a machine inside an array, all tiles are decided less roughly before any exactly.
     Where scratchpads of single tensors follow each other behind an array, and their tiles come first, it is
     decided before which loops iterate at all: one that does not leaves tiles in place, and one of two
     iterations fetches them twice, which rough sizes do not tell apart.
@@ -111,7 +113,12 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
         exact.append(exactly)
         done = position
     exact.append([Stage("innermost loops", None, tuple(range(done + 1, len(nest.boundaries))), ())])
-    if all_roughly_first:
+    if all_roughly_first and inner_first and isinstance(nest, MergedCuts) and not nest.perfect:
+        # Inside an array tiles limit each other: what one leaves of the others is known once all nearly are.
+        *roughly, last = chain(*rough)
+        finely = [replace(stage, coarse=MIDDLE, selectors=()) for stage in roughly if stage.boundaries]
+        stages = [*first, *roughly, *finely, replace(last, coarse=MIDDLE), *chain(*exact)]
+    elif all_roughly_first:
         stages = [*first, *chain(*rough), *chain(*exact)]
     else:
         # The exact stages of a tile follow its rough ones, or those of the next tile.
