@@ -9,14 +9,15 @@ their least values together are a bound of it (``docs/uneven.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Mapping as MappingABC
 from dataclasses import replace
 from functools import partial
 from itertools import product as cartesian
 
 import numpy as np
 
-from tilewright.formulation.expression import Expr, maximum, tighten, total
+from tilewright.formulation.expression import Expr, Variable, as_expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
@@ -28,7 +29,7 @@ from tilewright.formulation.mapping.arrangements import (
     segments,
 )
 from tilewright.formulation.mapping.chains import AxisGroup
-from tilewright.formulation.mapping.cost.base import Statement
+from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
@@ -36,7 +37,6 @@ from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.arrays import Indices, Int64s, among, contained
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.workloads.mapping.operator import Role
 
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
@@ -46,23 +46,28 @@ Tiles = dict[str, Int64s]
 """Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
 
 
-def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
+def storages(problem: LayerProblem, levels: Collection[int] | None = None) -> Iterator[LayerProblem]:
     """The problem on every machine whose levels store what a mapping of the given one may store there.
 
     No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's.
+
+    Parameters
+    ----------
+    levels : those of which it is decided, others may be passed by as before; by default all
     """
     engine, roles = problem.engine, {tensor.role for tensor in problem.operator.tensors}
     loose = [
         (index, role)
         for index, level in enumerate(engine.levels)
         for role in sorted(level.may_bypass & level.keeps & roles)
+        if levels is None or index in levels
     ]
     if not loose:
         yield problem
         return
     for taken in cartesian((True, False), repeat=len(loose)):
         out = {place for place, stays in zip(loose, taken, strict=True) if not stays}
-        levels = tuple(
+        fixed = tuple(
             replace(
                 level,
                 keeps=frozenset(role for role in level.keeps if (index, role) not in out),
@@ -70,9 +75,11 @@ def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
                 counted_bits=engine.capacity_element_bits(level),
                 may_bypass=frozenset(),
             )
+            if levels is None or index in levels
+            else level
             for index, level in enumerate(engine.levels)
         )
-        yield replace(problem, engine=replace(engine, levels=levels))
+        yield replace(problem, engine=replace(engine, levels=fixed))
 
 
 def has_parts(problem: LayerProblem) -> bool:
@@ -97,11 +104,56 @@ def has_parts(problem: LayerProblem) -> bool:
 def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
     """The slots of even storage in the outermost level and the near ones, and further inside."""
     slots = even_arrangement(problem.operator, problem.engine)
-    end = segments(problem.engine)[1].levels[-1] + 1
+    end = near_levels(problem.engine)[-1] + 1
     return slots[:end], slots[end:]
 
 
-def charged(part: LayerProblem, objective: Objective, elsewhere: int) -> LayerProblem:
+def near_levels(engine: Engine) -> range:
+    """Those between the outermost level and the first array."""
+    return segments(engine)[1].levels
+
+
+Storage = tuple[tuple[int, ...], ...]
+"""The levels that store each tensor."""
+
+
+def storage_of(problem: LayerProblem) -> Storage:
+    """What stores each tensor on a machine whose levels may not be passed by."""
+    levels = [*enumerate(problem.engine.levels)]
+    return tuple(
+        tuple(index for index, level in levels if tensor.role in level.keeps)
+        for tensor in problem.operator.tensors
+    )
+
+
+def storage_under(part: LayerProblem, chosen: MappingABC[Variable, int]) -> Storage:
+    """What stores each tensor under the choices of a part."""
+    residencies = (part.space.nest.residency[tensor.name] for tensor in part.operator.tensors)
+    return tuple(
+        own.alternatives[own.selector if isinstance(own.selector, int) else chosen[own.selector]]
+        for own in residencies
+    )
+
+
+def spent_elsewhere(part: LayerProblem, spent: MappingABC[Storage, int]) -> Expr:
+    """What is spent in the other part under the storage that is chosen, where levels may be passed by.
+
+    Parameters
+    ----------
+    spent : for every storage
+    """
+    residencies = [part.space.nest.residency[tensor.name] for tensor in part.operator.tensors]
+
+    def chosen(stores: Storage) -> Expr:
+        if len(stores) == len(residencies):
+            return as_expr(spent[stores])
+        own = residencies[len(stores)]
+        return choose(own.selector, [chosen((*stores, levels)) for levels in own.alternatives])
+
+    return chosen(())
+
+
+def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:
     """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
     energy = total([part.statement.energy, elsewhere])
     stated = replace(part.statement, energy=energy, components={INSIDE: energy})
@@ -113,7 +165,8 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
     with all loops up to the array inside.  Where they store nothing, these loops stay in the outermost level,
-    and the part has all of the energy.
+    and the part has all of the energy.  Where near levels may be passed by, what they store is a choice of
+    the part; its loops stand behind them whatever it is.
 
     Parameters
     ----------
@@ -138,7 +191,9 @@ def inside_part(problem: LayerProblem, inner: Arrangement) -> LayerProblem:
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
-    return replace(part, statement=replace(part.statement, energy=_inside(part)), objective=_ENERGY)
+    return replace(
+        part, statement=replace(part.statement, energy=_energy(part, outside=False)), objective=_ENERGY
+    )
 
 
 def _without_loops(slots: Arrangement) -> Arrangement:
@@ -193,17 +248,17 @@ def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> Lay
     busy : cycles inside at least
     """
     operator, engine = problem.operator, problem.engine
-    end = segments(engine)[1].levels[-1] + 1
+    end = near_levels(engine)[-1] + 1
     # The outside knows nothing of the array: one block stands for all loops inside the near levels.
     shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
     part = _part(problem, shell, slots)
     stated, scale = part.statement, problem.statement.energy_scale
-    energy = scale // stated.energy_scale * _outside(part)
+    energy = scale // stated.energy_scale * _energy(part, outside=True)
     nest = part.space.nest
     exposed = [
         time
-        for index in segments(engine)[1].levels
+        for index in near_levels(engine)
         if engine.levels[index].double_buffered
         for time in first_and_last(nest, index)
     ]
@@ -217,7 +272,7 @@ def outside_part(problem: LayerProblem, near: Arrangement, busy: int = 0) -> Lay
 def knowing(part: LayerProblem, inside: int) -> LayerProblem:
     """The problem of one arrangement, knowing what is spent inside at least."""
     stated = part.statement
-    outside, rest = _outside(part), _inside(part)
+    outside, rest = _energy(part, outside=True), _energy(part, outside=False)
     # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: outside, INSIDE: tighten(rest, lower=inside)}
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
@@ -237,7 +292,7 @@ def around(near: Arrangement) -> range:
 def within(space: MapSpace) -> range:
     """The boundaries inside the last of the near loops."""
     nest = space.nest
-    last = segments(nest.engine)[1].levels[-1]
+    last = near_levels(nest.engine)[-1]
     first = 1 + max(index for index in nest.temporal if nest.blocks[index].level <= last)
     return range(first, len(nest.blocks))
 
@@ -277,48 +332,57 @@ def _part(
     if merged is not None:
         space = replace(space, nest=MergedCuts.of(nest, merged))
     statement = problem.model.statement(space.nest)
-    limits = (*statement.limits, *arrangement_limits(space.nest, slots, Reduction.FORMS))
+    if any(engine.levels[index].may_bypass for index in near_levels(engine)):
+        # Loops that are merged into the last near level's may stand anywhere outside the array.
+        near = near_levels(engine)
+        levels = [
+            replace(level, may_bypass=frozenset()) if index in near else level
+            for index, level in enumerate(engine.levels)
+        ]
+        nest = nest.storing(replace(engine, levels=tuple(levels)), nest.residency)
+    limits = (*statement.limits, *arrangement_limits(nest, slots, Reduction.FORMS))
     return replace(
         problem, engine=engine, space=space, statement=statement, limits=limits, even_space=problem.space
     )
 
 
-def _outside(part: LayerProblem) -> Expr:
-    """Energy of moving the tensors of near levels between the outermost level and those."""
-    engine, unit = part.engine, part.statement.energy_scale
-    outermost, *near = (engine.levels[index] for index in (0, *segments(engine)[1].levels))
-    filled = {level.name: level for level in near}
-    roles, stored = _roles(part), _stored(part)
-    terms: list[Expr] = []
-    for traffic in part.statement.traffic:
-        role = roles[traffic.tensor]
-        if traffic.level == outermost.name and traffic.tensor in stored:
-            read = int(outermost.read_energy_of(role) * unit)
-            write = int(outermost.write_energy_of(role) * unit)
-            terms.append(total([read * traffic.reads, write * traffic.fills, write * traffic.updates]))
-        elif traffic.level in filled:
-            terms.append(int(filled[traffic.level].write_energy_of(role) * unit) * traffic.fills)
+def _energy(part: LayerProblem, outside: bool) -> Expr:
+    """Energy of moving tensors of near levels between the outermost level and those, or all other energy."""
+    stated, near = part.statement, near_levels(part.engine)
+    roles = {tensor.name: tensor.role for tensor in part.operator.tensors}
+    levels = {level.name: index for index, level in enumerate(part.engine.levels)}
+    energies = stated.components.items()
+    terms = [] if outside else [own for name, own in energies if levels.get(name, 1 + near[-1]) > near[-1]]
+    for traffic in stated.traffic:
+        index = levels[traffic.level]
+        level, residency = part.engine.levels[index], part.space.nest.residency[traffic.tensor]
+        read, write = (
+            whole(energy, stated.energy_scale)
+            for energy in (
+                level.read_energy_of(roles[traffic.tensor]),
+                level.write_energy_of(roles[traffic.tensor]),
+            )
+        )
+        if index == 0:
+            accesses = total([read * traffic.reads, write * traffic.fills, write * traffic.updates])
+            own = [any(store in near for store in stores) is outside for stores in residency.alternatives]
+            terms.append(choose(residency.selector, [accesses if counts else 0 for counts in own]))
+        elif index in near:
+            inwards = [write * traffic.fills]
+            terms += inwards if outside else [read * traffic.reads, write * traffic.updates]
     return total(terms)
-
-
-def _inside(part: LayerProblem) -> Expr:
-    """All other energy."""
-    return total([*part.statement.components.values(), -1 * _outside(part)])
-
-
-def _roles(part: LayerProblem) -> dict[str, Role]:
-    return {tensor.name: tensor.role for tensor in part.operator.tensors}
 
 
 def _stored(part: LayerProblem) -> set[str]:
     """The tensors that near levels store."""
-    near = {part.engine.levels[index].name for index in segments(part.engine)[1].levels}
+    near = {part.engine.levels[index].name for index in near_levels(part.engine)}
     return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
 
 
 def _busy(part: LayerProblem) -> list[Expr]:
     """Cycles in which the outermost level's ports move the tensors of near levels."""
-    outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
+    outermost, stored = part.engine.levels[0], _stored(part)
+    roles = {tensor.name: tensor.role for tensor in part.operator.tensors}
     own = [
         counted
         for counted in part.statement.traffic

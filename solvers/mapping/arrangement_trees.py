@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -171,13 +171,14 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
+        from tilewright.solvers.mapping.inside_together import InsideTogether
         from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
 
         problem = replace(self._search.problem, alike=Alike())
         even_open, self._parts = self._is_even_open(), PartTables()
+        stored = [*storages(problem)]
         machines = [
-            SegmentBounds(self._search, self._goal, slots, even_open, self._parts)
-            for slots in storages(problem)
+            SegmentBounds(self._search, self._goal, machine, even_open, self._parts) for machine in stored
         ]
 
         def learned() -> None:
@@ -187,8 +188,12 @@ class ArrangementTrees:
         arrangements = sum(bounds.arrangements for bounds in machines)
         if arrangements <= _FEW_AT_ONCE and self._is_quick(problem, even_open):
             computing = machines[0].computing()
-            for bounds in machines:
-                bounds.begin(learned, computing)
+            inside: dict[Hashable, InsideTogether] = {}
+            for machine, bounds in zip(stored, machines, strict=True):
+                key = InsideTogether.key(machine)
+                if key not in inside:
+                    inside[key] = InsideTogether(self._search, self._goal, machine, self._parts)
+                bounds.begin(learned, computing, inside[key])
             with suppress(ManyTilesError):
                 self._search_below(machines, self._goal, on_bound)
                 return
