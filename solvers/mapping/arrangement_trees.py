@@ -41,6 +41,7 @@ _STEP = 0.02  # by which the first cutoff passes the least that anything may cos
 _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
+_TINY = 500  # rows of tiles that are searched before a dive ends
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
@@ -306,7 +307,7 @@ class ArrangementTrees:
             return None
         tree.on_hard = self._hard
         tree.limit(most)
-        tree.begin()
+        tree.begin(dive=problem.space.rows > _TINY)
         return tree
 
 
