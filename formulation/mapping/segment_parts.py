@@ -9,15 +9,14 @@ their least values together are a bound of it (``docs/uneven.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from collections.abc import Mapping as MappingABC
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product as cartesian
 
 import numpy as np
 
-from tilewright.formulation.expression import Expr, Variable, as_expr, choose, maximum, tighten, total
+from tilewright.formulation.expression import Expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
@@ -31,6 +30,7 @@ from tilewright.formulation.mapping.arrangements import (
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
+from tilewright.formulation.mapping.near_storage import near_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.space import MapSpace, build_space
@@ -46,28 +46,24 @@ Tiles = dict[str, Int64s]
 """Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
 
 
-def storages(problem: LayerProblem, levels: Collection[int] | None = None) -> Iterator[LayerProblem]:
+def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
     """The problem on every machine whose levels store what a mapping of the given one may store there.
 
-    No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's.
-
-    Parameters
-    ----------
-    levels : those of which it is decided, others may be passed by as before; by default all
+    No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's,
+    where what may bypass a level is one tensor's role.
     """
     engine, roles = problem.engine, {tensor.role for tensor in problem.operator.tensors}
     loose = [
         (index, role)
         for index, level in enumerate(engine.levels)
         for role in sorted(level.may_bypass & level.keeps & roles)
-        if levels is None or index in levels
     ]
     if not loose:
         yield problem
         return
     for taken in cartesian((True, False), repeat=len(loose)):
         out = {place for place, stays in zip(loose, taken, strict=True) if not stays}
-        fixed = tuple(
+        levels = tuple(
             replace(
                 level,
                 keeps=frozenset(role for role in level.keeps if (index, role) not in out),
@@ -75,11 +71,9 @@ def storages(problem: LayerProblem, levels: Collection[int] | None = None) -> It
                 counted_bits=engine.capacity_element_bits(level),
                 may_bypass=frozenset(),
             )
-            if levels is None or index in levels
-            else level
             for index, level in enumerate(engine.levels)
         )
-        yield replace(problem, engine=replace(engine, levels=fixed))
+        yield replace(problem, engine=replace(engine, levels=levels))
 
 
 def has_parts(problem: LayerProblem) -> bool:
@@ -98,6 +92,9 @@ def has_parts(problem: LayerProblem) -> bool:
         return False  # leakage belongs to cycles, of which neither part has all
     if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where
+    roles = [tensor.role for tensor in problem.operator.tensors]
+    if any(roles.count(role) > 1 for level in engine.levels for role in level.may_bypass):
+        return False  # one of two such tensors may be stored without the other, which no machine tells
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 
@@ -106,51 +103,6 @@ def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
     slots = even_arrangement(problem.operator, problem.engine)
     end = near_levels(problem.engine)[-1] + 1
     return slots[:end], slots[end:]
-
-
-def near_levels(engine: Engine) -> range:
-    """Those between the outermost level and the first array."""
-    return segments(engine)[1].levels
-
-
-Storage = tuple[tuple[int, ...], ...]
-"""The levels that store each tensor."""
-
-
-def storage_of(problem: LayerProblem) -> Storage:
-    """What stores each tensor on a machine whose levels may not be passed by."""
-    levels = [*enumerate(problem.engine.levels)]
-    return tuple(
-        tuple(index for index, level in levels if tensor.role in level.keeps)
-        for tensor in problem.operator.tensors
-    )
-
-
-def storage_under(part: LayerProblem, chosen: MappingABC[Variable, int]) -> Storage:
-    """What stores each tensor under the choices of a part."""
-    residencies = (part.space.nest.residency[tensor.name] for tensor in part.operator.tensors)
-    return tuple(
-        own.alternatives[own.selector if isinstance(own.selector, int) else chosen[own.selector]]
-        for own in residencies
-    )
-
-
-def spent_elsewhere(part: LayerProblem, spent: MappingABC[Storage, int]) -> Expr:
-    """What is spent in the other part under the storage that is chosen, where levels may be passed by.
-
-    Parameters
-    ----------
-    spent : for every storage
-    """
-    residencies = [part.space.nest.residency[tensor.name] for tensor in part.operator.tensors]
-
-    def chosen(stores: Storage) -> Expr:
-        if len(stores) == len(residencies):
-            return as_expr(spent[stores])
-        own = residencies[len(stores)]
-        return choose(own.selector, [chosen((*stores, levels)) for levels in own.alternatives])
-
-    return chosen(())
 
 
 def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:

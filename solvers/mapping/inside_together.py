@@ -11,19 +11,16 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from tilewright.formulation.mapping.arrangements import Arrangement
-from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import (
+from tilewright.formulation.mapping.near_storage import (
     Storage,
-    charged,
-    inner_arrangements,
-    inside_part,
     near_levels,
     spent_elsewhere,
     storage_of,
     storage_under,
-    within,
 )
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import charged, inner_arrangements, inside_part, within
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import Goal

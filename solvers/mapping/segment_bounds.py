@@ -152,7 +152,6 @@ class SegmentBounds:
         self._inner_parts: list[LayerProblem] = []
         self._together: InsideTogether | None = None
         self._tables = tables
-        self._spaces: dict[Arrangement, MapSpace] = {}
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     @property
@@ -241,35 +240,25 @@ class SegmentBounds:
 
     def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
-        slots = (*near.slots, *inner.slots)
-        whole = space = self._space(slots)
+        slots, problem = (*near.slots, *inner.slots), self._problem
+        whole = self._stated_wholes.get(slots)
+        every = space = self._space(slots) if whole is None else whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
         if inner.tiles is not None:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        part = replace(self._whole(slots, whole), space=space)
-        return knowing(part, max(self._inside, _rounded_down(inner.energy)))
+        if whole is None:
+            whole = problem if every is problem.space else problem.stated(every, slots)
+            self._stated_wholes[slots] = whole
+        return knowing(replace(whole, space=space), max(self._inside, _rounded_down(inner.energy)))
 
     def _space(self, slots: Arrangement) -> MapSpace:
-        """The decisions of one arrangement, over all tiles; put together once."""
-        space = self._spaces.get(slots)
-        if space is None:
-            problem, space = self._problem, self._problem.space
-            if problem.reduction is Reduction.FORMS or is_spread(problem.engine, slots):
-                space = problem.arranged_space(slots, self._search.limits.check)
-            self._spaces[slots] = space
-        return space
-
-    def _whole(self, slots: Arrangement, space: MapSpace) -> LayerProblem:
-        """The problem of one arrangement over all tiles; stated once."""
-        whole = self._stated_wholes.get(slots)
-        if whole is None:
-            whole = self._problem
-            whole = whole if space is whole.space else whole.stated(space, slots)
-            self._stated_wholes[slots] = whole
-        return whole
+        """The decisions of one arrangement, over all tiles."""
+        if self._problem.reduction is Reduction.FORMS or is_spread(self._problem.engine, slots):
+            return self._problem.arranged_space(slots, self._search.limits.check)
+        return self._problem.space
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
@@ -289,7 +278,7 @@ class SegmentBounds:
         survivors: list[Survivors] = []
         if self._together is not None:
             left = self._together.left(self._problem)
-            survivors += [self._listed(inner, listed, self._outside) for inner, listed in left]
+            survivors += [self._all_of(inner, listed, self._outside) for inner, listed in left]
         else:
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
                 part = charged(alone, self._problem.objective, self._outside)
@@ -369,11 +358,11 @@ class SegmentBounds:
             return []
         self._search.limits.check()
         if left is None:
-            return [self._listed(slots, listed, elsewhere)]
+            return [self._all_of(slots, listed, elsewhere)]
         own = self._own(min(listed.energy, tree.least_energy), elsewhere)
         return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
 
-    def _listed(self, slots: Arrangement, listed: ListedTiles, elsewhere: int) -> Survivors:
+    def _all_of(self, slots: Arrangement, listed: ListedTiles, elsewhere: int) -> Survivors:
         """All that is left of a part."""
         own = self._own(listed.energy, elsewhere)
         return Survivors(slots, listed.key, own, listed.cycles, listed.tiles())
