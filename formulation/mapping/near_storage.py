@@ -18,10 +18,6 @@ def near_levels(engine: Engine) -> range:
     return segments(engine)[1].levels
 
 
-Storage = tuple[tuple[int, ...], ...]
-"""The levels that store each tensor."""
-
-
 def storage_of(problem: LayerProblem) -> Storage:
     """What stores each tensor on a machine whose levels may not be passed by."""
     levels = [*enumerate(problem.engine.levels)]
