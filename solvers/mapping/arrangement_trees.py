@@ -42,6 +42,7 @@ _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _TINY = 500  # rows of tiles that are searched before a dive ends
+_LOOKS = 16  # small trees that are open more when memory is looked at again
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
@@ -127,21 +128,25 @@ class ArrangementTrees:
         lower_bound : of the part that was given out last
         on_bound : as for :meth:`run`
         """
+        held: float = self._bytes
         for part in parts:
             rows = max(1, sum(len(group) for group in part.space.groups))
-            before = self._bytes
-            if before + rows * self._row_bytes > _MOST_BYTES:
+            if held + rows * self._row_bytes > _MOST_BYTES:
                 self._exhaust(on_bound)
                 if self._open or self._search.done:
                     return False
                 self._bank.clear()
                 if self._parts is not None:
                     self._parts.clear()
-                before = 0
+                held = 0
             tree = self._new_tree(part, goal)
             if tree is not None:
                 self._put(tree, lower_bound())
-                self._row_bytes = max(self._row_bytes, (self._bytes - before) / rows)
+                # Looking at all tables takes longer than small ones tell.
+                is_looked_at = rows > _TINY or not self._row_bytes or len(self._open) % _LOOKS == 0
+                known = self._bytes if is_looked_at else held + rows * self._row_bytes
+                self._row_bytes = max(self._row_bytes, (known - held) / rows)
+                held = known
         return True
 
     @property
