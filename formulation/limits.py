@@ -68,16 +68,16 @@ class Limits:
 
     def ends(self, search: Running | None) -> bool:
         """Whether a search must end now; the gap that is asked for is the search's own affair."""
-        elapsed = self.elapsed
+        elapsed = self.clock() - self.started
         return (
             self.stop.is_set()
             or (self.seconds is not None and elapsed >= self.seconds)
-            or self.until.holds(elapsed, search)
+            or (self.until is not NEVER and self.until.holds(elapsed, search))
         )
 
     def check(self) -> None:
         """Between steps that cannot be stopped: raise `LimitReachedError` once the search must end."""
-        if self.expired:
+        if self.ends(None):
             reason = "interrupted" if self.stop.is_set() else "time limit reached"
             raise LimitReachedError(f"{reason} while building the model")
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.formulation.expression import Expr, maximum
-from tilewright.formulation.mapping.arrangements import segments
 from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.least_inside import as_if_stored, has_own_loops, served_anew
+from tilewright.formulation.mapping.near_storage import near_levels
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.workloads.mapping.operator import Tensor
@@ -47,7 +47,7 @@ def passing(problem: LayerProblem) -> tuple[Passing, ...]:
     Those of which axes share loops are left out, and so are outputs, whose sums begin at zero.
     """
     operator, engine = problem.operator, problem.engine
-    near = segments(engine)[1].levels
+    near = near_levels(engine)
     if engine.starts or operator.turns > 1:
         return ()
     passed: list[Passing] = []

@@ -16,7 +16,7 @@ from itertools import product as cartesian
 
 import numpy as np
 
-from tilewright.formulation.expression import Expr, maximum, tighten, total
+from tilewright.formulation.expression import Expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.arrangements import (
     Arrangement,
@@ -30,6 +30,7 @@ from tilewright.formulation.mapping.arrangements import (
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
+from tilewright.formulation.mapping.near_storage import near_levels
 from tilewright.formulation.mapping.outer_levels import outside as outside_loops
 from tilewright.formulation.mapping.passing import Passing, least_read
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -51,7 +52,8 @@ Tiles = dict[str, Int64s]
 def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
     """The problem on every machine whose levels store what a mapping of the given one may store there.
 
-    No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's.
+    No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's,
+    where what may bypass a level is one tensor's role.
     """
     engine, roles = problem.engine, {tensor.role for tensor in problem.operator.tensors}
     loose = [
@@ -93,17 +95,20 @@ def has_parts(problem: LayerProblem) -> bool:
         return False  # leakage belongs to cycles, of which neither part has all
     if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where
+    roles = [tensor.role for tensor in problem.operator.tensors]
+    if any(roles.count(role) > 1 for level in engine.levels for role in level.may_bypass):
+        return False  # one of two such tensors may be stored without the other, which no machine tells
     return len(segments(engine)) > 2 and engine.levels[0].fanout is None
 
 
 def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
     """The slots of even storage in the outermost level and the near ones, and further inside."""
     slots = even_arrangement(problem.operator, problem.engine)
-    end = segments(problem.engine)[1].levels[-1] + 1
+    end = near_levels(problem.engine)[-1] + 1
     return slots[:end], slots[end:]
 
 
-def charged(part: LayerProblem, objective: Objective, elsewhere: int) -> LayerProblem:
+def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:
     """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
     energy = total([part.statement.energy, elsewhere])
     stated = replace(part.statement, energy=energy, components={INSIDE: energy})
@@ -115,7 +120,8 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
     with all loops up to the array inside.  Where they store nothing, these loops stay in the outermost level,
-    and the part has all of the energy.
+    and the part has all of the energy.  Where near levels may be passed by, what they store is a choice of
+    the part; its loops stand behind them whatever it is.
 
     Parameters
     ----------
@@ -142,7 +148,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
     shares = (-own.energy * reads for own, reads in _reads(part, passed).items())
-    inside = total([_inside(part), *shares])
+    inside = total([_energy(part, outside=False), *shares])
     return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
 
 
@@ -201,7 +207,7 @@ def outside_part(
     passed : tensors of whose reads a share counts here, as many as there are at least
     """
     operator, engine = problem.operator, problem.engine
-    end = segments(engine)[1].levels[-1] + 1
+    end = near_levels(engine)[-1] + 1
     # The outside knows nothing of the array: one block stands for all loops inside the near levels.
     shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
@@ -210,10 +216,10 @@ def outside_part(
     nest = part.space.nest
     read = {own: least_read(problem, nest, own) for own in passed}
     shares = (own.energy * count for own, count in read.items())
-    energy = total([scale // stated.energy_scale * _outside(part), *shares])
+    energy = total([scale // stated.energy_scale * _energy(part, outside=True), *shares])
     exposed = [
         time
-        for index in segments(engine)[1].levels
+        for index in near_levels(engine)
         if engine.levels[index].double_buffered
         for time in first_and_last(nest, index)
     ]
@@ -234,9 +240,9 @@ def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> 
     passed : those tensors
     """
     stated = part.statement
-    outside, rest = [_outside(part)], [_inside(part)]
+    outside, rest = [_energy(part, outside=True)], [_energy(part, outside=False)]
     if passed:
-        loops = outside_loops(part.space.nest, segments(part.engine)[1].levels[-1])
+        loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
         for own, reads in _reads(part, passed).items():
             known, price = tighten(reads, lower=least_read(part, loops, own)), _price(part, own)
             outside.append(own.energy * known)
@@ -260,7 +266,7 @@ def around(near: Arrangement) -> range:
 def within(space: MapSpace) -> range:
     """The boundaries inside the last of the near loops."""
     nest = space.nest
-    last = segments(nest.engine)[1].levels[-1]
+    last = near_levels(nest.engine)[-1]
     first = 1 + max(index for index in nest.temporal if nest.blocks[index].level <= last)
     return range(first, len(nest.blocks))
 
@@ -305,27 +311,43 @@ def _part(
     if merged is not None:
         space = replace(space, nest=MergedCuts.of(nest, merged))
     statement = problem.model.statement(space.nest)
-    limits = (*statement.limits, *arrangement_limits(space.nest, slots, Reduction.FORMS))
+    if any(engine.levels[index].may_bypass for index in near_levels(engine)):
+        # Loops that are merged into the last near level's may stand anywhere outside the array.
+        near = near_levels(engine)
+        levels = [
+            replace(level, may_bypass=frozenset()) if index in near else level
+            for index, level in enumerate(engine.levels)
+        ]
+        nest = nest.storing(replace(engine, levels=tuple(levels)), nest.residency)
+    limits = (*statement.limits, *arrangement_limits(nest, slots, Reduction.FORMS))
     return replace(
         problem, engine=engine, space=space, statement=statement, limits=limits, even_space=problem.space
     )
 
 
-def _outside(part: LayerProblem) -> Expr:
-    """Energy of moving the tensors of near levels between the outermost level and those."""
-    engine, unit = part.engine, part.statement.energy_scale
-    outermost, *near = (engine.levels[index] for index in (0, *segments(engine)[1].levels))
-    filled = {level.name: level for level in near}
-    roles, stored = _roles(part), _stored(part)
-    terms: list[Expr] = []
-    for traffic in part.statement.traffic:
-        role = roles[traffic.tensor]
-        if traffic.level == outermost.name and traffic.tensor in stored:
-            read = int(outermost.read_energy_of(role) * unit)
-            write = int(outermost.write_energy_of(role) * unit)
-            terms.append(total([read * traffic.reads, write * traffic.fills, write * traffic.updates]))
-        elif traffic.level in filled:
-            terms.append(int(filled[traffic.level].write_energy_of(role) * unit) * traffic.fills)
+def _energy(part: LayerProblem, outside: bool) -> Expr:
+    """Energy of moving tensors of near levels between the outermost level and those, or all other energy."""
+    stated, near, roles = part.statement, near_levels(part.engine), _roles(part)
+    levels = {level.name: index for index, level in enumerate(part.engine.levels)}
+    energies = stated.components.items()
+    terms = [] if outside else [own for name, own in energies if levels.get(name, 1 + near[-1]) > near[-1]]
+    for traffic in stated.traffic:
+        index = levels[traffic.level]
+        level, residency = part.engine.levels[index], part.space.nest.residency[traffic.tensor]
+        read, write = (
+            whole(energy, stated.energy_scale)
+            for energy in (
+                level.read_energy_of(roles[traffic.tensor]),
+                level.write_energy_of(roles[traffic.tensor]),
+            )
+        )
+        if index == 0:
+            accesses = total([read * traffic.reads, write * traffic.fills, write * traffic.updates])
+            own = [any(store in near for store in stores) is outside for stores in residency.alternatives]
+            terms.append(choose(residency.selector, [accesses if counts else 0 for counts in own]))
+        elif index in near:
+            inwards = [write * traffic.fills]
+            terms += inwards if outside else [read * traffic.reads, write * traffic.updates]
     return total(terms)
 
 
@@ -341,18 +363,13 @@ def _price(part: LayerProblem, own: Passing) -> int:
     return whole(part.engine.levels[0].read_energy_of(own.tensor.role), part.statement.energy_scale)
 
 
-def _inside(part: LayerProblem) -> Expr:
-    """All other energy."""
-    return total([*part.statement.components.values(), -1 * _outside(part)])
-
-
 def _roles(part: LayerProblem) -> dict[str, Role]:
     return {tensor.name: tensor.role for tensor in part.operator.tensors}
 
 
 def _stored(part: LayerProblem) -> set[str]:
     """The tensors that near levels store."""
-    near = {part.engine.levels[index].name for index in segments(part.engine)[1].levels}
+    near = {part.engine.levels[index].name for index in near_levels(part.engine)}
     return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
 
 

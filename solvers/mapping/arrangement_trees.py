@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -43,6 +43,8 @@ _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
+_TINY = 500  # rows of tiles that are searched before a dive ends
+_LOOKS = 16  # small trees that are open more when memory is looked at again
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
@@ -128,21 +130,25 @@ class ArrangementTrees:
         lower_bound : of the part that was given out last
         on_bound : as for :meth:`run`
         """
+        held: float = self._bytes
         for part in parts:
             rows = max(1, sum(len(group) for group in part.space.groups))
-            before = self._bytes
-            if before + rows * self._row_bytes > _MOST_BYTES:
+            if held + rows * self._row_bytes > _MOST_BYTES:
                 self._exhaust(on_bound)
                 if self._open or self._search.done:
                     return False
                 self._bank.clear()
                 if self._parts is not None:
                     self._parts.clear()
-                before = 0
+                held = 0
             tree = self._new_tree(part, goal)
             if tree is not None:
                 self._put(tree, lower_bound())
-                self._row_bytes = max(self._row_bytes, (self._bytes - before) / rows)
+                # Looking at all tables takes longer than small ones tell.
+                is_looked_at = rows > _TINY or not self._row_bytes or len(self._open) % _LOOKS == 0
+                known = self._bytes if is_looked_at else held + rows * self._row_bytes
+                self._row_bytes = max(self._row_bytes, (known - held) / rows)
+                held = known
         return True
 
     @property
@@ -173,15 +179,16 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
+        from tilewright.solvers.mapping.inside_together import InsideTogether
         from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
 
         problem = replace(self._search.problem, alike=Alike())
         if self._have_more_than(_VERY_MANY):
             self._offer_even()
         even_open, self._parts = self._is_even_open(), PartTables()
+        stored = [*storages(problem)]
         machines = [
-            SegmentBounds(self._search, self._goal, slots, even_open, self._parts)
-            for slots in storages(problem)
+            SegmentBounds(self._search, self._goal, machine, even_open, self._parts) for machine in stored
         ]
 
         def learned() -> None:
@@ -191,8 +198,12 @@ class ArrangementTrees:
         arrangements = sum(bounds.arrangements for bounds in machines)
         if arrangements <= _FEW_AT_ONCE and self._is_quick(problem, even_open):
             computing = machines[0].computing()
-            for bounds in machines:
-                bounds.begin(learned, computing)
+            inside: dict[Hashable, InsideTogether] = {}
+            for machine, bounds in zip(stored, machines, strict=True):
+                key = InsideTogether.key(machine)
+                if key not in inside:
+                    inside[key] = InsideTogether(self._search, self._goal, machine, self._parts)
+                bounds.begin(learned, computing, inside[key])
             with suppress(ManyTilesError):
                 self._search_below(machines, self._goal, on_bound)
                 return
@@ -312,7 +323,7 @@ class ArrangementTrees:
             return None
         tree.on_hard = self._hard
         tree.limit(most)
-        tree.begin()
+        tree.begin(dive=problem.space.rows > _TINY)
         return tree
 
 

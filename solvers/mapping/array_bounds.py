@@ -225,13 +225,9 @@ def _used(nest: Nest, group: AxisGroup, sizes: Sequence[int], check: Callable[[]
         check()
         rows = group.rows[start : start + BLOCK].astype(np.float64)
         reader = BatchReader({variable: rows[:, i] for i, variable in enumerate(group.variables)})
-        trips = [
-            np.broadcast_to(_trips(reader, nest, index, group.dims), (len(rows),)) for index in nest.spatial
-        ]
-        used[start : start + BLOCK] = alike(np.column_stack(trips).astype(np.int64), sizes)
+        trips = np.ones((len(rows), len(nest.spatial)))
+        for place, index in enumerate(nest.spatial):
+            for expr in nest.trips([index], group.dims):
+                trips[:, place] *= reader.read(expr)
+        used[start : start + BLOCK] = alike(trips.astype(np.int64), sizes)
     return used
-
-
-def _trips(reader: BatchReader, nest: Nest, block: int, dims: Sequence[str]) -> Floats:
-    values = [reader.read(expr) for expr in nest.trips([block], dims)]
-    return np.asarray(np.prod(np.broadcast_arrays(*values), axis=0))

@@ -77,6 +77,15 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def chosen(self) -> MappingABC[Variable, int]:
+        """The options of choices, which all of them have in common."""
+        return self._nodes.chosen
+
+    def take(self, index: Indices | Bools) -> Leaves:
+        """Some of them."""
+        return Leaves(self._layout, self._nodes.take(index))
+
     def rows(self) -> list[tuple[AxisGroup, Indices]]:
         """Every axis group with the index of its row in each decision."""
         return [

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
-from tilewright.formulation.mapping.passing import passing
+from tilewright.formulation.mapping.passing import Passing, passing
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
@@ -35,6 +35,7 @@ from tilewright.formulation.mapping.segment_parts import (
     stores_near,
     within,
 )
+from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.layout import Layout, LegalTables, laid_out
@@ -43,11 +44,13 @@ from tilewright.solvers.mapping.shared_tables import SharedTables
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
+if TYPE_CHECKING:
+    from tilewright.solvers.mapping.inside_together import InsideTogether
+
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
-_MOST_AT_ONCE = 4_000_000  # of these inside a machine, where nothing is known of the part; a fourth of each
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
@@ -148,11 +151,11 @@ class SegmentBounds:
                 self._near = [*dict.fromkeys([*self._near, outer])]
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
-        self._passed = passing(problem) if stores_near(problem) else ()
+        self._passed: tuple[Passing, ...] = ()
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
-        self._is_searched = False  # what the inside costs at least
-        self._effort = 0  # nodes bounded for that
+        self._effort = 0  # nodes bounded for what the inside spends at least
+        self._together: InsideTogether | None = None
         self._tables = tables
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
@@ -171,7 +174,9 @@ class SegmentBounds:
         stated = replace(self._problem.statement, cycles=self._problem.space.nest.steps())
         return self._least([replace(self._problem, statement=stated, limits=(), objective=CYCLES)])
 
-    def begin(self, known: Callable[[], None], computing: int | None = None) -> None:
+    def begin(
+        self, known: Callable[[], None], computing: int | None = None, together: InsideTogether | None = None
+    ) -> None:
         """Find what each part costs at least.
 
         Parameters
@@ -179,10 +184,12 @@ class SegmentBounds:
         known : called with every better bound
         computing : cycles of computing at least, where parts are listed at once: then these will do, and what
             the inside spends at least is known once it is listed
+        together : lists it then
         """
         problem, (a, b) = self._problem, self._powers
-        limits, self._is_searched = self._search.limits, computing is None
-        if not self._inner_parts:
+        limits, self._together = self._search.limits, together
+        if together is None:
+            self._passed = passing(problem) if stores_near(problem) else ()
             inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
             self._inner_parts = _listed(inside, limits)
         if computing is not None:
@@ -195,11 +202,13 @@ class SegmentBounds:
         if self._counts_energy:
             self._outside = self._least(self._near_parts)
             before = self._search.tally.nodes
-            self._inside = self._least(self._inner_parts) if self._is_searched else 0
+            self._inside = self._least(self._inner_parts)
             self._effort = self._search.tally.nodes - before
         self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
         known()
-        if b and self._is_searched:
+        if together is not None:
+            together.expect(problem, self._outside)
+        elif b:
             both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
             self.least = max(self.least, both * (1 - BAND))
         self._root = self.least
@@ -240,27 +249,26 @@ class SegmentBounds:
 
     def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
-        slots = (*near.slots, *inner.slots)
-        whole = self._whole(slots)
-        space = whole.space
+        slots, problem = (*near.slots, *inner.slots), self._problem
+        whole = self._stated_wholes.get(slots)
+        every = space = self._space(slots) if whole is None else whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
         if inner.tiles is not None:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
+        if whole is None:
+            whole = problem if every is problem.space else problem.stated(every, slots)
+            self._stated_wholes[slots] = whole
         inside = max(self._inside, _rounded_down(inner.energy))
         return knowing(replace(whole, space=space), inside, self._passed)
 
-    def _whole(self, slots: Arrangement) -> LayerProblem:
-        """The problem of one arrangement over all tiles; stated once."""
-        whole = self._stated_wholes.get(slots)
-        if whole is None:
-            whole = problem = self._problem
-            if problem.reduction is Reduction.FORMS or is_spread(problem.engine, slots):
-                whole = problem.arranged(slots, self._search.limits.check)
-            self._stated_wholes[slots] = whole
-        return whole
+    def _space(self, slots: Arrangement) -> MapSpace:
+        """The decisions of one arrangement, over all tiles."""
+        if self._problem.reduction is Reduction.FORMS or is_spread(self._problem.engine, slots):
+            return self._problem.arranged_space(slots, self._search.limits.check)
+        return self._problem.space
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
@@ -278,21 +286,20 @@ class SegmentBounds:
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
         survivors: list[Survivors] = []
-        usual = _MOST_INSIDE * len(self._near)
-        usual = usual if self._is_searched else min(usual, _MOST_AT_ONCE // 4)
-        before = self._search.tally.nodes
-        for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-            part = charged(alone, self._problem.objective, self._outside)
-            # What is little more than the least value takes about as long to list as that took to be found.
-            most = max(usual, _LISTING * self._effort - (self._search.tally.nodes - before))
-            left = self._survivors(inner, part, within(part.space), self._outside, most)
-            if left and left[0].tiles is None:
-                self._effort = 0  # more is left of it with every higher cutoff
-            if not self._is_searched:
-                spent = self._search.tally.nodes - before
-                if spent > _MOST_AT_ONCE or any(own.tiles is None for own in left):
-                    raise ManyTilesError
-            survivors += left
+        if self._together is not None:
+            listed_together = self._together.left(self._problem)
+            survivors += [self._all_of(inner, listed, self._outside) for inner, listed in listed_together]
+        else:
+            before = self._search.tally.nodes
+            for inner, alone in zip(self._inner, self._inner_parts, strict=True):
+                part = charged(alone, self._problem.objective, self._outside)
+                # To list what is little more than the least value takes about as long as to find that value.
+                spare = _LISTING * self._effort - (self._search.tally.nodes - before)
+                most = max(_MOST_INSIDE * len(self._near), spare)
+                left = self._survivors(inner, part, within(part.space), self._outside, most)
+                if left and left[0].tiles is None:
+                    self._effort = 0  # more is left of it with every higher cutoff
+                survivors += left
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
@@ -366,11 +373,19 @@ class SegmentBounds:
         if left is None and not listed.count:
             return []
         self._search.limits.check()
-        energy = min(listed.energy, tree.least_energy)
-        own = max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
         if left is None:
-            return [Survivors(slots, listed.key, own, listed.cycles, listed.tiles())]
+            return [self._all_of(slots, listed, elsewhere)]
+        own = self._own(min(listed.energy, tree.least_energy), elsewhere)
         return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
+
+    def _all_of(self, slots: Arrangement, listed: ListedTiles, elsewhere: int) -> Survivors:
+        """All that is left of a part."""
+        own = self._own(listed.energy, elsewhere)
+        return Survivors(slots, listed.key, own, listed.cycles, listed.tiles())
+
+    def _own(self, energy: float, elsewhere: int) -> float:
+        """What of a part's energy is its own, at least."""
+        return max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
 
     def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
         """Least energy and cycles of the arrangement with given points near and inside."""

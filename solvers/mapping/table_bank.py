@@ -83,7 +83,7 @@ class TableBank:
         Parameters
         ----------
         tables : those that the arena has already are not computed again
-        check : called before each
+        check : called before each that is computed
 
         Returns
         -------
@@ -96,17 +96,21 @@ class TableBank:
             self._full += self._used
             self._used = 0
             self._forget()
-        starts: list[int] = []
-        for entry in tables:
-            check()
-            starts.append(self._start(*entry))
-        return self._arena, starts
+        return self._arena, [self._start(*entry, check) for entry in tables]
 
-    def _start(self, owner: object, what: Hashable, size: int, write: Callable[[Floats], object]) -> int:
+    def _start(
+        self,
+        owner: object,
+        what: Hashable,
+        size: int,
+        write: Callable[[Floats], object],
+        check: Callable[[], None],
+    ) -> int:
         """Where the arena has an array, which is computed where it is not known."""
         own = self._known.setdefault(owner, {})
         start = own.get(what)
         if start is None:
+            check()
             values = self._arena[self._used : self._used + size]
             write(values)
             start = own[what] = self._kept(values)

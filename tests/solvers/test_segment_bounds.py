@@ -20,6 +20,7 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
+from tilewright.formulation.mapping.near_storage import spent_elsewhere, storage_of
 from tilewright.formulation.mapping.orders import sliding_dims
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -37,12 +38,14 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import arrangement_trees, segment_bounds
+from tilewright.solvers.mapping import arrangement_trees, inside_together, segment_bounds
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import Below, LeastEnergy, Minimum
+from tilewright.solvers.mapping.inside_together import InsideTogether
 from tilewright.solvers.mapping.layout import Layout
 from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
+from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
 
@@ -121,6 +124,7 @@ def test_claims_are_those_of_enumeration(most: int, quick: int, monkeypatch: pyt
     monkeypatch.setattr(arrangement_trees, "_QUICK", quick)
     monkeypatch.setattr(segment_bounds, "_MOST_NEAR", most)
     monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", most)
+    monkeypatch.setattr(inside_together, "_MOST", 4 * most)
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))
     assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(4) // 2
 
@@ -196,6 +200,111 @@ def test_what_machines_share_counts_as_before(kind: str) -> None:
                 assert sampled(own, random.Random(number)) == sampled(other, random.Random(number))
                 assert own.space.sites == other.space.sites
         assert len(alike.spaces) < 0.8 * stated
+
+
+def loose_inside(problem: LayerProblem, machine: LayerProblem) -> LayerProblem:
+    """A machine whose near levels may be passed by, as those of a problem."""
+    together = InsideTogether(LayerSearch(problem, Limits()), Minimum, machine, PartTables())  # type: ignore[arg-type]
+    return together._problem
+
+
+def test_the_inside_of_all_machines_together_says_what_each_says() -> None:
+    """Random decisions under every storage: energy, cycles and legality are those of its own machine."""
+    draw, compared, legal = random.Random(3), 0, 0
+    problems = (problem for seed in count(40) if has_parts(problem := drawn(seed, 60)))
+    loose = (problem for problem in problems if any(level.may_bypass for level in problem.engine.levels))
+    some = [*islice(loose, effort(3)), *(past_a_loose_level(draw, DIVISORS) for _ in range(effort(2)))]
+    for problem in some:
+        machines = [*storages(problem)]
+        spent = {storage_of(machine): draw.randrange(99) for machine in machines}
+        inner = draw.choice([*inner_arrangements(problem)])
+        for machine in draw.sample(machines, min(4, len(machines))):
+            every = inside_part(loose_inside(problem, machine), inner)
+            own = inside_part(machine, inner)
+            stores = {
+                residency.selector: residency.alternatives.index(stored)
+                for residency, stored in zip(
+                    every.space.nest.residency.values(), storage_of(machine), strict=True
+                )
+                if not isinstance(residency.selector, int)
+            }
+            orders = [selector for selector in every.space.selectors if selector not in stores]
+            assert [len(order.domain) for order in orders] == [len(o.domain) for o in own.space.selectors]
+            for _ in range(20):
+                chosen = [draw.choice(order.domain) for order in orders]
+                mine, all_ = (
+                    dict(zip(own.space.selectors, chosen, strict=True)),
+                    dict(zip(orders, chosen, strict=True)),
+                )
+                for group, other in zip(own.space.groups, every.space.groups, strict=True):
+                    assert (group.rows == other.rows).all()
+                    row = group.rows[draw.randrange(len(group))].tolist()
+                    mine |= zip(group.variables, row, strict=True)
+                    all_ |= zip(other.variables, row, strict=True)
+                all_ |= stores
+                for one_says, all_say in (
+                    (own.statement.energy, every.statement.energy),
+                    (own.statement.cycles, every.statement.cycles),
+                ):
+                    assert evaluate(one_says, mine) == evaluate(all_say, all_)
+                allowed = [
+                    all(evaluate(limit.expr, decided) <= limit.bound for limit in part.limits)
+                    for part, decided in ((own, mine), (every, all_))
+                ]
+                assert allowed[0] == allowed[1]
+                assert evaluate(spent_elsewhere(every, spent), all_) == spent[storage_of(machine)]
+                compared += 1
+                legal += allowed[0]
+    assert compared > 100
+    assert 0 < legal < compared
+
+
+def test_what_is_listed_together_is_what_each_machine_lists() -> None:
+    """Bounds and tiles of all that is left inside, of every machine and sequence of points."""
+    draw, compared, fewer = random.Random(8), 0, 0
+    for _ in range(effort(1)):
+        problem = past_a_loose_level(draw, DIVISORS)
+        search = LayerSearch(problem, Limits())
+        best = solve(problem.even(), "branch").key
+        assert best is not None
+        goal = Below(Minimum(search, "test"), 0.7 * float(best * problem.key_scale))
+        machines, together = [*storages(problem)], dict[Any, InsideTogether]()
+        bounds = []
+        for machine in machines:
+            key = InsideTogether.key(machine)
+            together.setdefault(key, InsideTogether(search, goal, machine, PartTables()))
+            bounds.append(SegmentBounds(search, goal, machine, False, PartTables()))
+            bounds[-1].begin(lambda: None, 0, together[key])
+        for machine, listing in draw.sample([*zip(machines, bounds, strict=True)], len(machines) // 2):
+            listed = {own.slots: own for own in listing._look_inside()}
+            listing._together = None
+            listing._inner_parts = [inside_part(machine, inner) for inner in listing._inner]
+            alone = {own.slots: own for own in listing._look_inside()}
+            assert listed.keys() == alone.keys()
+            compared += len(alone)
+            fewer += len(alone) < len(listing._inner)
+            for slots, own in alone.items():
+                other = listed[slots]
+                assert (own.key, own.energy, own.cycles) == (other.key, other.energy, other.cycles)
+                assert own.tiles is not None
+                assert other.tiles is not None
+                for name, tiles in own.tiles.items():
+                    assert tiles.tolist() == other.tiles[name].tolist()
+    assert compared
+    assert fewer
+
+
+def test_two_tensors_of_a_role_that_may_bypass_have_no_parts() -> None:
+    """One of them may be stored without the other, which no machine of fixed storage says."""
+    _, operator = parse_layer("nest:O[i,j] += A[i,k] * B[k,j] * D[i] : i=4,j=3,k=4")
+    machines = {role: past_a_dear_level((4, 2, 1), DIVISORS).engine for role in (Role.INPUT, Role.WEIGHT)}
+    for role, engine in machines.items():
+        levels = [replace(level, may_bypass=level.may_bypass & {role}) for level in engine.levels]
+        engine = replace(engine, levels=tuple(levels))
+        problem = layer_problem(
+            operator, engine, parse_objective("energy"), factors="perfect", storage="uneven"
+        )
+        assert has_parts(problem) is (role is Role.WEIGHT)
 
 
 def past_a_dear_level(sizes: tuple[int, int, int], kind: str) -> LayerProblem:
@@ -295,15 +404,15 @@ def test_parts_are_listed_at_once_where_that_is_quick(monkeypatch: pytest.Monkey
     problem = layer_problem(operator, engine, parse_objective("edp"), factors="perfect", storage="uneven")
     honest, begun = SegmentBounds.begin, list[int | None]()
 
-    def begin(self: SegmentBounds, known: Callable[[], None], computing: int | None = None) -> None:
-        begun.append(computing)
-        honest(self, known, computing)
+    def begin(self: SegmentBounds, known: Callable[[], None], *at_once: Any) -> None:
+        begun.append(at_once[0] if at_once else None)
+        honest(self, known, *at_once)
 
     monkeypatch.setattr(SegmentBounds, "begin", begin)
     ended = []
     for quick, most in ((0, 1_000_000), (20_000, 1_000_000), (20_000, 0)):
         monkeypatch.setattr(arrangement_trees, "_QUICK", quick)
-        monkeypatch.setattr(segment_bounds, "_MOST_AT_ONCE", most)
+        monkeypatch.setattr(inside_together, "_MOST", 4 * most)
         begun.clear()
         result = solve(problem, "branch")
         assert result.status is Status.OPTIMAL
@@ -461,14 +570,14 @@ def test_a_limit_while_parts_are_searched(step: int, monkeypatch: pytest.MonkeyP
         factors="perfect",
         storage="uneven",
     )
-    limits, real, stated = Limits(), segment_bounds.inside_part, count(1)
+    limits, real, stated = Limits(), inside_part, count(1)
 
     def counted(*arguments: Any) -> LayerProblem:
         if next(stated) == step:
             limits.stop.set()
         return real(*arguments)
 
-    monkeypatch.setattr(segment_bounds, "inside_part", counted)
+    monkeypatch.setattr(inside_together, "inside_part", counted)
     cut = solve(problem, "branch", limits)
     even = solve(problem.even(), "branch")
     assert cut.status is Status.INTERRUPTED

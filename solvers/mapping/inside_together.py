@@ -1,0 +1,133 @@
+"""What machines that differ in what levels outside the array store leave inside it, listed together.
+
+The inside (:func:`~tilewright.formulation.mapping.segment_parts.inside_part`) has the same tiles whatever
+near levels store, and nearly the same counts.  So one search for each sequence of points inside lists what
+may be of interest on any of these machines: what is stored near is one more choice, made before all tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import replace
+
+from tilewright.formulation.mapping.arrangements import Arrangement
+from tilewright.formulation.mapping.near_storage import (
+    Storage,
+    near_levels,
+    spent_elsewhere,
+    storage_of,
+    storage_under,
+)
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import charged, inner_arrangements, inside_part, within
+from tilewright.solvers.mapping.best_first import BestFirst
+from tilewright.solvers.mapping.cuts import Cut
+from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.listed_tiles import ListedTiles
+from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables
+
+_MOST = 4_000_000  # nodes bounded for all sequences of points, by storages; a fourth of these for one
+_MOST_KEPT = 1_000_000  # decisions
+
+
+class InsideTogether:
+    """What is left inside, on machines that store the same there.
+
+    Parameters
+    ----------
+    goal : tells what is of interest
+    machine : one of them
+    tables : what searches of parts read
+    """
+
+    def __init__(self, search: LayerSearch, goal: Goal, machine: LayerProblem, tables: PartTables) -> None:
+        self._search, self._goal, self._tables = search, goal, tables
+        engine, end = machine.engine, near_levels(machine.engine)[-1] + 1
+        levels = (*search.problem.engine.levels[:end], *engine.levels[end:])
+        self._problem = replace(machine, engine=replace(engine, levels=levels))
+        self._outside: dict[Storage, int] = {}
+        self._kept: dict[Arrangement, _Kept] = {}
+        self._is_listed = False
+
+    @staticmethod
+    def key(machine: LayerProblem) -> Hashable:
+        """What machines have in common that store the same inside."""
+        return tuple(level.keeps for level in machine.engine.levels[near_levels(machine.engine)[-1] + 1 :])
+
+    def expect(self, machine: LayerProblem, outside: int) -> None:
+        """Have it listed what is left on a machine, too.
+
+        Parameters
+        ----------
+        outside : energy (scaled) that is spent there outside at least
+        """
+        self._outside[storage_of(machine)] = outside
+
+    def left(self, machine: LayerProblem) -> Iterator[tuple[Arrangement, ListedTiles]]:
+        """What is of interest now on one of the machines expected, where anything is.
+
+        Raises ``LimitReachedError`` where a limit strikes, `ManyTilesError` where too much is left.
+        """
+        if not self._is_listed:
+            self._list()
+        for inner, kept in self._kept.items():
+            listed = kept.listed(storage_of(machine))
+            if listed.count:
+                yield inner, listed
+
+    def _list(self) -> None:
+        """Find what is of interest on all machines."""
+        search, most = self._search, _MOST * len(self._outside)
+        before = search.tally.nodes
+        for inner in inner_arrangements(self._problem, search.limits.check):
+            search.limits.check()
+            alone = inside_part(self._problem, inner)
+            part = charged(alone, self._problem.objective, spent_elsewhere(alone, self._outside))
+            kept = _Kept(self._goal, part)
+            tree = BestFirst(search, kept, self._tables.layout(part, search, kept))
+            if tree.empty:
+                continue
+            tree.limit(most // 4)
+            tree.begin(dive=False)
+            left = tree.go_on()
+            search.limits.check()
+            if left is not None or search.tally.nodes - before > most or kept.count > _MOST_KEPT:
+                raise ManyTilesError
+            self._kept[inner] = kept
+        self._is_listed = True
+
+
+class _Kept(Goal):
+    """All decisions that another goal wants of a part, by what is stored.
+
+    Attributes
+    ----------
+    count : how many
+    """
+
+    def __init__(self, goal: Goal, part: LayerProblem) -> None:
+        self.both = goal.both
+        self.count = 0
+        self._goal, self._part = goal, part
+        self._leaves: dict[Storage, list[Leaves]] = {}
+
+    def cut(self) -> Cut:
+        """What the other goal wants."""
+        return self._goal.cut()
+
+    def take(self, leaves: Leaves) -> None:
+        """Keep them."""
+        self.count += len(leaves)
+        storage = storage_under(self._part, leaves.chosen)
+        self._leaves.setdefault(storage, []).append(leaves)
+
+    def listed(self, storage: Storage) -> ListedTiles:
+        """What the other goal wants now under a storage."""
+        listed = ListedTiles(self._goal, self._part, within(self._part.space))
+        for leaves in self._leaves.get(storage, ()):
+            wanted = leaves.take(self._goal.wanted(leaves.energy, leaves.cycles, leaves.keys))
+            if len(wanted):
+                listed.take(wanted)
+        return listed
