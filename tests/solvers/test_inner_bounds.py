@@ -203,12 +203,17 @@ def test_tiles_of_inner_levels_have_the_optimum(data: st.DataObject) -> None:
 @settings(max_examples=effort(4))
 @given(st.data())
 def test_a_search_of_the_tiles_of_inner_levels_has_the_optimum(data: st.DataObject) -> None:
-    """Searched as a large problem, whether all tiles that may be better are listed or a few of them."""
+    """Searched as a large problem, whether all tiles that may be better are listed, a few, or what little
+    effort finds.
+    """
     problem = data.draw(plain(24)).problem()
     assume(has_store_bounds(problem) and firsts(problem))
     expected = solve(problem, "branch").key
-    most = data.draw(st.sampled_from([3, 20_000]))
-    with mock.patch.multiple(large_problems, LARGE=0), mock.patch.object(inner_bounds, "_MOST", most):
+    most, nodes = data.draw(st.sampled_from([(3, 1 << 30), (20_000, 1 << 30), (20_000, 1), (20_000, 100)]))
+    with (
+        mock.patch.object(large_problems, "LARGE", 0),
+        mock.patch.multiple(inner_bounds, _MOST=most, _TILES_EFFORT=nodes),
+    ):
         answer = solve(problem, "branch")
     assert answer.key == expected
     assert expected is None or answer.bound == expected
