@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, hierarchies, mappings, operators
 from optional_levels import four_levels
+from stops import in_blocks_of
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.inner_levels import InnerStores, stores_problem
@@ -23,13 +24,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping import (
-    descent,
-    inner_fronts,
-    pattern_bounds,
-    patterns_together,
-    storage_patterns,
-)
+from tilewright.solvers.mapping import inner_fronts, pattern_bounds, patterns_together, storage_patterns
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
@@ -168,12 +163,8 @@ def test_fronts_that_little_effort_finds_bound_no_more_than_whole_ones(data: st.
     outside = draw(st.integers(0, 10**6))
 
     def front(nodes: int) -> InnerFront:
-        # A search ends between two blocks of nodes, in which it often finds the best of so few.
         block = min(nodes, draw(st.sampled_from([1, 50])))
-        with (
-            mock.patch.object(inner_fronts, "_EFFORT", nodes),
-            mock.patch.multiple(descent, _WORK=0, _LEAST_BLOCK=block),
-        ):
+        with mock.patch.object(inner_fronts, "_EFFORT", nodes), in_blocks_of(block):
             fronts = InnerFronts(LayerSearch(problem, Limits()), "test")
             return fronts.found(inner, dict.fromkeys(levels, 0.0), outside, 1e30)
 
