@@ -374,7 +374,7 @@ class PatternBounds:
         return max(more, float(term.values[number])) * (1 + _BEYOND)
 
     def _step(self, term: Term, number: int) -> float:
-        """What a part has to cost, pJ, so that the least key of all rises by a step, which none does from 0."""
+        """What a part has to cost, pJ, so that the least key rises by a step; none does from 0."""
         return self._enough(term, number, self.least * (1 + _STEP) if self.least else math.inf)
 
     def _searched(self, term: Term, number: int, effort: int, enough: float) -> PartAnswer:
