@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,7 +137,10 @@ def divisors(number: int) -> tuple[int, ...]:
 @lru_cache(maxsize=4096)
 def balanced_tiles(size: int) -> tuple[int, ...]:
     """The smallest tile for every trip count: ``ceil(size / n)``, increasing."""
-    return tuple(distinct(-(-size // np.arange(1, size + 1))).tolist())
+    # A tile or its trips are small; a dimension of billions has some ten thousand of each.
+    small = np.arange(1, math.isqrt(size) + 2)
+    tiles = small[-(-size // -(-size // small)) == small]
+    return tuple(distinct(np.concatenate([tiles, -(-size // small)])).tolist())
 
 
 Among = tuple[frozenset[int], ...]

@@ -285,11 +285,10 @@ class PatternBounds:
         number = self._representative(term, number)
         enough = most = self._enough(term, number)
         if 0 < asked == len(self._efforts) - 1:  # little by little: goals fall, and other parts may suffice
-            enough = min(most, self._enough(term, number, self.least * (1 + _STEP)))
+            enough = self._step(term, number)
             if enough <= float(term.values[number]) * (1 + 2 * _BEYOND):  # the other one says no more
                 number = own
-                most = self._enough(term, number)
-                enough = min(most, self._enough(term, number, self.least * (1 + _STEP)))
+                most, enough = self._enough(term, number), self._step(term, number)
         inherited = float(term.values[number])
         answer = self._searched(term, number, self._efforts[asked], enough)
         value = answer.least
@@ -377,6 +376,10 @@ class PatternBounds:
         dearer = self._no_cheaper(term, number)
         more = float((needed[dearer] - term.compulsory[dearer]).max()) + float(term.compulsory[number])
         return max(more, float(term.values[number])) * (1 + _BEYOND)
+
+    def _step(self, term: Term, number: int) -> float:
+        """What a part has to cost, pJ, so that the least key rises by a step; none does from 0."""
+        return self._enough(term, number, self.least * (1 + _STEP) if self.least else math.inf)
 
     def _searched(self, term: Term, number: int, effort: int, enough: float) -> PartAnswer:
         """What a part costs at least, as far as a search of some effort knows, or enough."""

@@ -81,6 +81,8 @@ FAULTS = {
     "document": ("tw.load('nowhere.json')", "nowhere.json"),
     "suffix": ("tw.load('nowhere.csv')", "nowhere.csv"),
     "nodes": ("tw.evaluate([{'x': 1}], layer.on('tpu-edge'))", "nodes[0]"),
+    "no document": ("tw.check({'schema': 'tilewright.result/1'})", "document: "),
+    "no path": ("tw.check(42)", "document: expected a document, its data or its path, got int"),
     "no question": ("tw.evaluate([{'store': 'A', 'level': 'DRAM'}])", "layer: missing"),
 }
 

@@ -129,6 +129,8 @@ def test_check_is_that_of_the_command_line(result: tw.MappingResult, tmp_path: P
     report = tw.check(path)
     assert not report
     assert any("the evaluator finds" in fault for fault in report.faults)
+    assert tw.check(data).faults == report.faults
+    assert tw.check(result.document.to_dict()).holds
     out = io.StringIO()
     with redirect_stdout(out):
         assert run(["check", str(path), "--format", "json"]) == 5

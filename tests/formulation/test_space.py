@@ -28,6 +28,7 @@ from tilewright.formulation.mapping.chains import (
     SparseChains,
     axis_group_dims,
     balanced_chains,
+    balanced_tiles,
     count_chains,
     divisors,
     halved_chains,
@@ -80,6 +81,19 @@ def test_one_step_of_a_chain_has_all_tile_sizes(bound: int, length: int) -> None
     """Tiles of tiles are tiles: longer chains have no other sizes, so that domains need no chains."""
     for chains in (perfect_chains, balanced_chains):
         assert np.array_equal(np.unique(chains(bound, length)), np.unique(chains(bound, 1)))
+
+
+@given(st.integers(1, 3000))
+def test_balanced_tiles_are_those_of_all_trips(size: int) -> None:
+    """Found from small tiles and few trips alone, they are what every number of trips leaves."""
+    assert balanced_tiles(size) == tuple(sorted({-(-size // trips) for trips in range(1, size + 1)}))
+
+
+def test_balanced_tiles_of_billions_need_no_table_of_all_trips() -> None:
+    """The longest dimension that a layer may have: a table of its trips would take 16 GB."""
+    tiles = balanced_tiles(2**31 - 1)
+    assert len(tiles) == 92_681
+    assert (tiles[0], tiles[-2:]) == (1, (2**30, 2**31 - 1))
 
 
 @given(st.integers(1, 60), st.integers(0, 3))

@@ -14,6 +14,7 @@ from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, hierarchies, leaking, mappings, operators
+from stops import in_blocks_of
 from written_out import keys_of_mappings
 
 from tilewright.formulation.expression.exact import evaluate
@@ -66,7 +67,8 @@ def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
     problem = data.draw(parting(most)).problem()
     assume(first_stores(problem) is not None)
     bound = OuterLevels(LayerSearch(problem, Limits())).least_key()
-    with mock.patch.object(outer_bounds, "_EFFORT", 30):
+    look = data.draw(st.sampled_from([1, 30]))
+    with mock.patch.multiple(outer_bounds, _LOOK=look, _EFFORT=30), in_blocks_of(1):
         early = OuterLevels(LayerSearch(problem, Limits())).least_key()
     assert early <= bound
     optimum = solve(problem, "branch").key

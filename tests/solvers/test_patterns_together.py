@@ -8,22 +8,29 @@ from fractions import Fraction
 from itertools import product as cartesian
 from unittest import mock
 
+import numpy as np
 import pytest
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import Instance, hierarchies, mappings, operators
 from optional_levels import four_levels
+from stops import in_blocks_of
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.inner_levels import InnerStores, stores_problem
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping import pattern_bounds, patterns_together, storage_patterns
+from tilewright.solvers.mapping import inner_fronts, pattern_bounds, patterns_together, storage_patterns
+from tilewright.solvers.mapping.best_first import BestFirst
+from tilewright.solvers.mapping.goals import LeastEnergy
+from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
+from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds
-from tilewright.solvers.mapping.pattern_machines import on_own_machine, stores_of
+from tilewright.solvers.mapping.pattern_machines import levels_of, on_own_machine, stores_of
 from tilewright.solvers.mapping.patterns_together import PatternsTogether
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import has_patterns
@@ -133,6 +140,44 @@ def test_levels_together_bound_more_than_each_by_itself(objective: str) -> None:
     assert apart.answer is not None
     _, risen = _asked(problem, apart.answer, 30)
     assert risen
+
+
+@settings(max_examples=effort(20))
+@given(st.data())
+def test_fronts_that_little_effort_finds_bound_no_more_than_whole_ones(data: st.DataObject) -> None:
+    """What a search leaves open may cost less than all that it found, if anything, whatever is outside.
+
+    Whole ones have the least key for every cost of what is outside, as a search for this alone finds it.
+    """
+    draw = data.draw
+    m, n, k = (draw(st.sampled_from([5, 6, 7, 9, 11, 12])) for _ in range(3))
+    layer, machine = gemm(m=m, n=n, k=k), four_levels(axes=draw(st.sampled_from([(4, 4), (2, 8)])))
+    objective = parse_objective(draw(st.sampled_from(["edp", "ed2p"])))
+    factors = draw(st.sampled_from(["perfect", "imperfect"]))
+    problem = layer_problem(layer, machine, objective, factors=factors)
+    residency = problem.space.nest.residency
+    stores = tuple(draw(st.sampled_from(residency[tensor.name].alternatives)) for tensor in layer.tensors)
+    levels = levels_of(stores)[-2:]
+    assume(len(levels) == 2 and levels[0] > 0)
+    inner = InnerStores.of(stores, levels)
+    outside = draw(st.integers(0, 10**6))
+
+    def front(nodes: int) -> InnerFront:
+        block = min(nodes, draw(st.sampled_from([1, 50])))
+        with mock.patch.object(inner_fronts, "_EFFORT", nodes), in_blocks_of(block):
+            fronts = InnerFronts(LayerSearch(problem, Limits()), "test")
+            return fronts.found(inner, dict.fromkeys(levels, 0.0), outside, 1e30)
+
+    costs = outside * np.array([1.0, 2.0, 50.0]) + 1.0
+    whole = front(1 << 30).least_keys(costs, problem.objective.key_powers)
+    for cost, key in zip(costs.tolist(), whole.tolist(), strict=True):
+        part = stores_problem(problem, inner, dict.fromkeys(levels, 0.0), cost, fills=False)
+        search, least = LayerSearch(problem, Limits()), LeastEnergy()
+        assert BestFirst(search, least, laid_out(part, search.limits)).run() is None
+        assert key == pytest.approx(least.best / problem.key_scale, rel=1e-8)
+    for nodes in (1, 1000):
+        early = front(nodes).least_keys(costs, problem.objective.key_powers)
+        assert (early <= whole * (1 + 1e-12)).all()
 
 
 class _Knowing(LayerSearch):

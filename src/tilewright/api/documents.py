@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tilewright.api.scheduling.plan import Codesign, Plan
 from tilewright.api.scheduling.tiled_plan import TiledPlan
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Stop
-from tilewright.foundation.errors import located_in
+from tilewright.foundation.errors import InputError, located_in
 from tilewright.report.records.files import read_data
 from tilewright.report.records.kinds import AnyRecord, parse_any
 from tilewright.report.records.mapping.document import ResultDocument
@@ -74,7 +75,7 @@ def document_of(record: AnyRecord, where: str) -> Document:
 
 
 def check(
-    document: Document | MappingResult | str | os.PathLike[str],
+    document: Document | MappingResult | Mapping[str, Any] | str | os.PathLike[str],
     *,
     prove: bool = False,
     stop: Stop | None = None,
@@ -86,7 +87,7 @@ def check(
 
     Parameters
     ----------
-    document : or the path of one
+    document : or the path of one, or its plain data as ``json.load`` gives them
     prove : ask other solvers for anything below the claimed bounds
     stop : ``seconds(60)``, for all of that together
     threads, seed : of those solvers
@@ -94,11 +95,9 @@ def check(
 
     Raises
     ------
-    InputError : for a file that is no document, a machine or objective that is none, or a store that is none
+    InputError : for what is no document, a machine or objective that is none, or a store that is none
     """
-    if isinstance(document, MappingResult):
-        document = document.document
-    loaded = load(document) if isinstance(document, str | os.PathLike) else document
+    loaded = _loaded(document)
     where = getattr(loaded, "where", "document")
     kept = None if store is None else Path(store)
     if not prove:
@@ -107,6 +106,21 @@ def check(
     with interruptible() as event:
         limits = SearchRequest(None, budget, event).limits(gap=0.0)  # a proof leaves none
         return checked(loaded.record, where, limits, store=kept)
+
+
+def _loaded(document: object) -> Document:
+    """The document that an argument is, holds or names."""
+    if isinstance(document, str | os.PathLike):
+        return load(document)
+    if isinstance(document, MappingResult):
+        return document.document
+    if isinstance(document, Mapping):
+        return document_of(parsed(document, "document"), "document")
+    if isinstance(document, Document):
+        return document
+    raise InputError(
+        "document", None, f"expected a document, its data or its path, got {type(document).__name__}"
+    )
 
 
 def parsed(data: Any, where: str) -> AnyRecord:
