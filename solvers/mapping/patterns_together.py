@@ -15,10 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.formulation.mapping.inner_levels import InnerStores
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import Tiles
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.goals import goal_of
 from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
+from tilewright.solvers.mapping.levels_together import inner_edges, over_tiles
 from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, on_own_machine
 from tilewright.solvers.mapping.pattern_terms import Term
 
@@ -29,7 +32,7 @@ _MANY = 5
 _TRIES, _WORTH = 12, 0.98
 """How often mappings with the tiles of a front are looked for, and the share of the goal that its pattern may
 cost at most then."""
-_SHARED = 6
+_SHARED = 3
 """Open patterns that a search has to bound; trees of fewer take no more time."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
@@ -81,6 +84,31 @@ class _Known:
     stores: InnerStores
     once: float
     front: InnerFront
+
+
+@dataclass(frozen=True, slots=True)
+class InnerTiles:
+    """The tiles of innermost levels with which mappings of some patterns may be wanted.
+
+    Parameters
+    ----------
+    patterns : by their numbers
+    part : the problem of these levels
+    tiles : by axis group, at the boundaries inside the part's outermost block; none where nothing is wanted
+    """
+
+    patterns: frozenset[int]
+    part: LayerProblem
+    tiles: Tiles
+
+
+def narrowed(problem: LayerProblem, tiles: Sequence[InnerTiles]) -> LayerProblem:
+    """A problem of patterns with the same innermost levels over the tiles of all of them."""
+    every: Tiles = {}
+    for own in tiles:
+        for name, rows in own.tiles.items():
+            every[name] = np.concatenate([every[name], rows]) if name in every else rows
+    return over_tiles(problem, inner_edges(tiles[0].part, problem)[1], every)
 
 
 class PatternsTogether:
@@ -198,6 +226,13 @@ class PatternsTogether:
         """What some stores cost together in all open patterns in which they cost no less."""
         goal = goal_of(self._search)
         assert goal is not None
+        once, known = self._least_inside(inner, patterns)
+        outside = _outside(inner, once, patterns, self._dearer(inner, patterns))
+        below = float(goal) * (1 + _BEYOND)
+        return _Known(inner, once, self._fronts.found(inner, known, float(outside.min()), below))
+
+    def _least_inside(self, inner: InnerStores, patterns: OpenPatterns) -> tuple[float, dict[int, float]]:
+        """What some stores cost if every element is moved once, and each level at least, pJ."""
         once, known = 0.0, dict.fromkeys(inner.levels, 0.0)
         last = len(self._engine.levels) - 1
         for term in _inside(inner, patterns):
@@ -206,9 +241,28 @@ class PatternsTogether:
             at = term.level if term.level in known else inner.levels[-1]
             known[at] += float(term.values[number]) * (1 - _ROUNDING)
             once += float(term.compulsory[number])
-        outside = _outside(inner, once, patterns, self._dearer(inner, patterns))
-        below = float(goal) * (1 + _BEYOND)
-        return _Known(inner, once, self._fronts.found(inner, known, float(outside.min()), below))
+        return once, known
+
+    def tiles(self, pattern: int, patterns: OpenPatterns) -> InnerTiles | None:
+        """The tiles of two innermost levels with which mappings of some open patterns may be wanted.
+
+        They are those patterns that store the same there as one of them and get it from the same levels.
+        ``None`` where tiles are too many, or these levels have no problem of their own.
+
+        Parameters
+        ----------
+        pattern : the one
+        """
+        inner = self._inner(patterns.stores(pattern), _FEW)
+        if inner is None:
+            return None
+        places = patterns.marked(
+            self._marks(inner, patterns, lambda place, level: level == inner.sources[place])
+        )
+        once, known = self._least_inside(inner, patterns)
+        outside = _outside(inner, once, patterns, places)
+        listed = self._fronts.listed(inner, known, float(outside.min()))
+        return None if listed is None else InnerTiles(frozenset(places.tolist()), *listed)
 
     def _apply(self, known: _Known, patterns: OpenPatterns, places: Int64s) -> None:
         """Raise the keys of those among some open patterns that a front bounds."""

@@ -37,7 +37,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     on_own_machine,
 )
-from tilewright.solvers.mapping.patterns_together import PatternsTogether
+from tilewright.solvers.mapping.patterns_together import InnerTiles, PatternsTogether, narrowed
 from tilewright.solvers.mapping.stages import has_scratchpads
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -45,6 +45,7 @@ from tilewright.solvers.mapping.tree import Tree
 
 FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
 _FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of single tensors
+_TOGETHER = 32  # patterns of large tables that are searched together
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
@@ -133,6 +134,7 @@ class PatternTrees:
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
         self._efforts = _Efforts()
+        self._tiles: dict[int, InnerTiles] = {}  # of patterns of large tables, by their numbers
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -185,6 +187,11 @@ class PatternTrees:
             self._make_room()
         while self._left and not self._search.done:
             on_bound(self._least)
+            self._left = [pattern for pattern in self._left if self._is_wanted(pattern.key * scale)]
+            if not self._left:
+                break
+            if self._search_together(on_bound):
+                continue
             pattern = self._left[0]
             if self._is_wanted(pattern.key * scale):
                 if not self._state(pattern, _MANY, on_bound):
@@ -194,6 +201,51 @@ class PatternTrees:
                 if self._open:
                     return  # a limit struck
             self._left.pop(0)
+
+    def _search_together(self, on_bound: Callable[[float], None]) -> bool:
+        """Search patterns of large tables over the tiles that may be wanted of their innermost levels.
+
+        The cheapest one, and others with the same levels; whether that one is done.
+        """
+        assert self._bounds is not None
+        bounds, scale = self._bounds, float(self._search.problem.key_scale)
+        number_of = {id(pattern): bounds.number_of(pattern.stores) for pattern in self._left}
+        stored = levels_of(self._left[0].stores)
+        alike = [pattern for pattern in self._left if levels_of(pattern.stores) == stored]
+        chosen: list[BoundedPattern] = []
+        tiles: dict[int, InnerTiles] = {}
+        for pattern in alike:
+            number = number_of[id(pattern)]
+            own = self._tiles.get(number)
+            if own is None:
+                own = bounds.tiles_of(number, [*number_of.values()])
+                if own is None:
+                    if chosen:
+                        continue
+                    return False
+                self._tiles.update(dict.fromkeys(own.patterns, own))
+            chosen.append(pattern)
+            tiles[id(own)] = own
+            if len(chosen) == _TOGETHER:
+                break
+        wanted = [pattern for pattern in chosen if self._tiles[number_of[id(pattern)]].tiles]
+        if wanted:
+            part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
+            part = narrowed(part, [own for own in tiles.values() if own.tiles])
+            if part.space.rows > _SHARED:
+                return False
+            entry = self._tree(part, 0.0, TableBank())
+            if not entry.tree.empty:
+                for pattern in wanted:
+                    self._add(entry, pattern)
+                self._open.append(entry)
+                self._go_on(entry, on_bound, math.inf)
+                self._close()
+                if self._open:
+                    return True
+        ids = {id(pattern) for pattern in chosen}
+        self._left = [pattern for pattern in self._left if id(pattern) not in ids]
+        return True
 
     def _make_room(self) -> None:
         """Forget what patterns of few rows read, which are closed, and what their bounds did."""
@@ -251,9 +303,19 @@ class PatternTrees:
             part = on_own_machine(self._search.problem, pattern.stores)
             deciding = self._efforts.best(orders_of_decisions(part))
             entry = self._tree(part, key, TableBank(), deciding)
-        tree = entry.tree
-        if tree.empty:
+        if entry.tree.empty:
             return True
+        self._add(entry, pattern)
+        if all(entry is not other for other in self._open):
+            self._open.append(entry)
+        if deciding is not None:
+            self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
+            self._efforts.note(deciding, entry.tree.bounded)
+        return True
+
+    def _add(self, entry: _OpenTree, pattern: BoundedPattern) -> None:
+        """Open a pattern in a tree of its levels."""
+        stored, tree = levels_of(pattern.stores), entry.tree
         problem = tree.layout.problem
         storage: dict[Variable, int] = {}
         for tensor, stores in zip(problem.operator.tensors, pattern.stores, strict=True):
@@ -263,12 +325,6 @@ class PatternTrees:
                 storage[residency.selector] = residency.alternatives.index(held)
         dives = self._search.key is None or next(self._dives) < _DIVES
         tree.add(storage, _least_parts(entry, pattern, stored), dives)
-        if all(entry is not other for other in self._open):
-            self._open.append(entry)
-        if deciding is not None:
-            self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
-            self._efforts.note(deciding, entry.tree.bounded)
-        return True
 
     def _tree(
         self, part: LayerProblem, key: float, bank: TableBank, deciding: Deciding | None = None
