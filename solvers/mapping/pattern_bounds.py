@@ -70,10 +70,12 @@ class BoundedPattern:
 
     Parameters
     ----------
+    number : of all patterns
     key : lower bound of the objective key, in pJ and cycles
     costs : for every weight of a cycle, what each part costs at least, pJ, by the level that is filled
     """
 
+    number: int
     stores: Stores
     key: float
     costs: list[dict[int, float]]
@@ -160,14 +162,10 @@ class PatternBounds:
         """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
         return float(self._keys.min(initial=math.inf, where=~self._is_taken))
 
-    def number_of(self, stores: Stores) -> int:
-        """The number of a pattern."""
-        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
-        return int(np.ravel_multi_index(places, self._shape))
-
     def key_of(self, stores: Stores) -> float:
         """Lower bound of the key, in pJ and cycles, of a pattern."""
-        return float(self._keys[self.number_of(stores)])
+        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
+        return float(self._keys.reshape(self._shape)[tuple(places)])
 
     def tiles_of(self, pattern: int, left: Sequence[int]) -> InnerTiles | None:
         """The tiles of innermost levels of a pattern, and of others of some, that may be wanted.
@@ -286,7 +284,7 @@ class PatternBounds:
             costs[term.weight][term.level] = value * (1 - _ROUNDING)
         sums = np.asarray([[sum(cost.values())] for cost in costs])
         key = max(float(self.least_keys(sums)[0]), float(self._keys[pattern]))
-        return BoundedPattern(self._stores_of(pattern), key, costs)
+        return BoundedPattern(pattern, self._stores_of(pattern), key, costs)
 
     def _stores_of(self, pattern: int) -> Stores:
         """Per tensor, the levels that store it."""

@@ -25,10 +25,8 @@ from tilewright.solvers.mapping.levels_together import inner_edges, over_tiles
 from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, on_own_machine
 from tilewright.solvers.mapping.pattern_terms import Term
 
-_FEW, _MORE = 2, 3
-"""Innermost levels that are searched together, and how many where levels, and so tiles, are many."""
-_MANY = 5
-"""Levels of a pattern that are many."""
+_INNER = 2
+"""Innermost levels that are searched together."""
 _TRIES, _WORTH = 12, 0.98
 """How often mappings with the tiles of a front are looked for, and the share of the goal that its pattern may
 cost at most then."""
@@ -131,7 +129,7 @@ class PatternsTogether:
 
     def innermost(self, stores: Stores) -> int | None:
         """The outermost of a pattern's levels that were searched together; ``None`` where none were."""
-        inner = self._inner(stores, _FEW)
+        inner = self._inner(stores)
         is_known = inner is not None and self._known.get((inner.levels, inner.stored))
         return inner.levels[0] if inner is not None and is_known else None
 
@@ -142,33 +140,30 @@ class PatternsTogether:
         def has_risen() -> bool:
             return bool(patterns.keys[pattern] > key * (1 + _ROUNDING))
 
-        for count in (_FEW, _MORE) if len(levels_of(stores)) >= _MANY else (_FEW,):
-            inner = self._inner(stores, count)
-            if inner is None:
-                continue
-            known = self._known.setdefault((inner.levels, inner.stored), {})
-            for own in known.values():
-                self._apply(own, patterns, np.asarray([pattern]))
-            # What comes from the cheapest levels bounds all patterns that store the same.
-            for own_stores in (self._cheapest(inner, patterns), inner)[count > _FEW :]:
-                if has_risen():
-                    return True
-                places = self._dearer(own_stores, patterns)
-                if own_stores not in known and len(places) >= _SHARED:
-                    known[own_stores] = self._searched(own_stores, patterns)
-                    self._apply(known[own_stores], patterns, places)
-                    self._look_for_mappings(stores, float(patterns.keys[pattern]))
+        inner = self._inner(stores)
+        if inner is None:
+            return False
+        known = self._known.setdefault((inner.levels, inner.stored), {})
+        for own in known.values():
+            self._apply(own, patterns, np.asarray([pattern]))
+        # What comes from the cheapest levels bounds all patterns that store the same.
+        for own_stores in (self._cheapest(inner, patterns), inner):
             if has_risen():
                 return True
-        return False
+            places = self._dearer(own_stores, patterns)
+            if own_stores not in known and len(places) >= _SHARED:
+                known[own_stores] = self._searched(own_stores, patterns)
+                self._apply(known[own_stores], patterns, places)
+                self._look_for_mappings(stores, float(patterns.keys[pattern]))
+        return has_risen()
 
-    def _inner(self, stores: Stores, count: int) -> InnerStores | None:
-        """The innermost levels of a pattern, so many; ``None`` where they have no problem of their own."""
+    def _inner(self, stores: Stores) -> InnerStores | None:
+        """The innermost levels of a pattern; ``None`` where they have no problem of their own."""
         stored = levels_of(stores)
-        if len(stored) <= count:
+        if len(stored) <= _INNER:
             return None
-        inner = InnerStores.of(stores, stored[-count:])
-        return inner if inner.stand_alone_on(self._engine, stored[-count - 1]) else None
+        inner = InnerStores.of(stores, stored[-_INNER:])
+        return inner if inner.stand_alone_on(self._engine, stored[-_INNER - 1]) else None
 
     def _cheapest(self, inner: InnerStores, patterns: OpenPatterns) -> InnerStores:
         """The same stores, each tensor coming from the cheapest level that it has in any open pattern."""
@@ -253,7 +248,7 @@ class PatternsTogether:
         ----------
         pattern : the one
         """
-        inner = self._inner(patterns.stores(pattern), _FEW)
+        inner = self._inner(patterns.stores(pattern))
         if inner is None:
             return None
         places = patterns.marked(

@@ -37,7 +37,8 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     on_own_machine,
 )
-from tilewright.solvers.mapping.patterns_together import InnerTiles, PatternsTogether, narrowed
+from tilewright.solvers.mapping.pattern_tiles import PatternTiles
+from tilewright.solvers.mapping.patterns_together import PatternsTogether
 from tilewright.solvers.mapping.stages import has_scratchpads
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
@@ -45,11 +46,10 @@ from tilewright.solvers.mapping.tree import Tree
 
 FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
 _FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of single tensors
-_TOGETHER = 32  # patterns of large tables that are searched together
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
-_SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
-_LARGE, _MANY = 300_000, 800_000  # rows from which on patterns come last, and are bounded alone
+_SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels; others come last
+_MANY = 800_000  # rows from which on a pattern is bounded alone where its tiles are not known
 
 
 def has_patterns(problem: LayerProblem) -> bool:
@@ -134,7 +134,6 @@ class PatternTrees:
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
         self._efforts = _Efforts()
-        self._tiles: dict[int, InnerTiles] = {}  # of patterns of large tables, by their numbers
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -155,8 +154,9 @@ class PatternTrees:
 
     @property
     def _least(self) -> float:
-        left = self._left[0].key * self._search.problem.key_scale if self._left else math.inf
-        return min([self._unstated, left, *(entry.least for entry in self._open)])
+        scale = float(self._search.problem.key_scale)
+        left = (pattern.key * scale for pattern in self._left)
+        return min([self._unstated, *left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         self._offer_mappings()
@@ -181,70 +181,44 @@ class PatternTrees:
                 self._unstated = bounds.least * scale
             if pattern is not None:
                 self._unstated = min(pattern.key, bounds.least) * scale
-                if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
+                if self._is_wanted(pattern.key * scale) and not self._state(pattern, 0, on_bound):
                     self._left.append(pattern)
         if self._left:
             self._make_room()
+        tiles = PatternTiles(self._search.problem, bounds)
         while self._left and not self._search.done:
             on_bound(self._least)
             self._left = [pattern for pattern in self._left if self._is_wanted(pattern.key * scale)]
-            if not self._left:
-                break
-            if self._search_together(on_bound):
-                continue
-            pattern = self._left[0]
-            if self._is_wanted(pattern.key * scale):
-                if not self._state(pattern, _MANY, on_bound):
+            if self._left and not self._search_together(tiles, on_bound):
+                if not self._state(self._left[0], _MANY, on_bound):
                     self._on_large()  # a part of the space is all that is left to search
                     return
+                self._left.pop(0)
                 self._close()
-                if self._open:
-                    return  # a limit struck
-            self._left.pop(0)
+            if self._open:
+                return  # a limit struck
 
-    def _search_together(self, on_bound: Callable[[float], None]) -> bool:
-        """Search patterns of large tables over the tiles that may be wanted of their innermost levels.
+    def _search_together(self, tiles: PatternTiles, on_bound: Callable[[float], None]) -> bool:
+        """Search the cheapest of the patterns left, with others, over the tiles that may be wanted of them.
 
-        The cheapest one, and others with the same levels; whether that one is done.
+        Returns whether they were opened or closed: their tiles may be too many.
         """
-        assert self._bounds is not None
-        bounds, scale = self._bounds, float(self._search.problem.key_scale)
-        number_of = {id(pattern): bounds.number_of(pattern.stores) for pattern in self._left}
-        stored = levels_of(self._left[0].stores)
-        alike = [pattern for pattern in self._left if levels_of(pattern.stores) == stored]
-        chosen: list[BoundedPattern] = []
-        tiles: dict[int, InnerTiles] = {}
-        for pattern in alike:
-            number = number_of[id(pattern)]
-            own = self._tiles.get(number)
-            if own is None:
-                own = bounds.tiles_of(number, [*number_of.values()])
-                if own is None:
-                    if chosen:
-                        continue
-                    return False
-                self._tiles.update(dict.fromkeys(own.patterns, own))
-            chosen.append(pattern)
-            tiles[id(own)] = own
-            if len(chosen) == _TOGETHER:
-                break
-        wanted = [pattern for pattern in chosen if self._tiles[number_of[id(pattern)]].tiles]
-        if wanted:
-            part = self._search.problem.on(machine_of(self._search.problem.engine, stored))
-            part = narrowed(part, [own for own in tiles.values() if own.tiles])
-            if part.space.rows > _SHARED:
-                return False
-            entry = self._tree(part, 0.0, TableBank())
-            if not entry.tree.empty:
-                for pattern in wanted:
-                    self._add(entry, pattern)
-                self._open.append(entry)
-                self._go_on(entry, on_bound, math.inf)
-                self._close()
-                if self._open:
-                    return True
-        ids = {id(pattern) for pattern in chosen}
-        self._left = [pattern for pattern in self._left if id(pattern) not in ids]
+        batch = tiles.batch(self._left)
+        if batch is None:
+            return False
+        numbers = {pattern.number for pattern in batch.patterns}
+        entry = None
+        if batch.problem is not None:
+            least = batch.wanted[0].key * self._search.problem.key_scale
+            entry = self._tree(batch.problem, least, TableBank())
+        if entry is not None and not entry.tree.empty:
+            for pattern in batch.wanted:
+                self._add(entry, pattern)
+            self._open.append(entry)
+        self._left = [pattern for pattern in self._left if pattern.number not in numbers]
+        if self._open:
+            self._go_on(self._open[0], on_bound, math.inf)
+            self._close()
         return True
 
     def _make_room(self) -> None:
