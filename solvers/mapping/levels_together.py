@@ -105,7 +105,7 @@ class LevelsTogether:
 
 
 def inner_edges(part: LayerProblem, problem: LayerProblem) -> tuple[range, range]:
-    """The boundaries of a problem of innermost levels inside its outermost block, and the same of the whole."""
+    """The boundaries inside the outermost block of a problem of innermost levels, and those of the whole."""
     last = len(part.space.nest.blocks)
     outside = len(problem.space.nest.blocks) - last
     return range(1, last), range(1 + outside, last + outside)
