@@ -135,10 +135,10 @@ class InnerFronts:
 
     def listed(
         self, stores: InnerStores, known: MappingABC[int, float], outside: float
-    ) -> tuple[LayerProblem, Tiles] | None:
+    ) -> tuple[LayerProblem, Tiles | None]:
         """The problem of some stores, and the tiles of all mappings that the goal may want.
 
-        ``None`` where they are too many.
+        ``None`` in place of tiles that are too many.
 
         Parameters
         ----------
@@ -147,9 +147,8 @@ class InnerFronts:
         part = self._part(stores, known, outside, fills=True)
         edges = range(1, len(part.space.nest.blocks))
         goal = ListedTiles(Minimum(self._search, self._source), part, edges, _MOST)
-        if self._searched(part, goal) is not None or goal.are_too_many:
-            return None
-        return part, goal.tiles()
+        is_open = self._searched(part, goal) is not None or goal.are_too_many
+        return part, None if is_open else goal.tiles()
 
     def _part(
         self, stores: InnerStores, known: MappingABC[int, float], outside: float, fills: bool = False

@@ -170,7 +170,7 @@ class PatternBounds:
     def tiles_of(self, pattern: int, left: Sequence[int]) -> InnerTiles | None:
         """The tiles of innermost levels of a pattern, and of others of some, that may be wanted.
 
-        ``None`` where they are not listed.
+        ``None`` where these levels have no problem of their own, or everything is wanted.
 
         Parameters
         ----------

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.segment_parts import Tiles
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.pattern_machines import levels_of, machine_of
 from tilewright.solvers.mapping.patterns_together import InnerTiles, narrowed
@@ -73,7 +72,7 @@ class PatternTiles:
             if len(batch) == _TOGETHER:
                 break
         while batch:
-            wanted = [pattern for pattern in batch if self._listed(pattern)]
+            wanted = [pattern for pattern in batch if (own := self._tiles(pattern, left)) and own.tiles]
             problem = self._narrowed(stored, wanted) if wanted else None
             if problem is None or problem.space.rows <= _MOST:
                 return Batch(batch, wanted, problem)
@@ -81,20 +80,19 @@ class PatternTiles:
         return None
 
     def _tiles(self, pattern: BoundedPattern, left: Sequence[BoundedPattern]) -> InnerTiles | None:
-        """The tiles of a pattern; they are listed for all patterns left that store the same inside."""
+        """The tiles of a pattern; they are listed for all patterns left that store the same inside.
+
+        ``None`` where they are too many, or not known.
+        """
         if pattern.number not in self._known:
             tiles = self._bounds.tiles_of(pattern.number, [own.number for own in left])
             self._known.update(dict.fromkeys([pattern.number, *(tiles.patterns if tiles else ())], tiles))
-        return self._known[pattern.number]
-
-    def _listed(self, pattern: BoundedPattern) -> Tiles:
-        """Those of a pattern of which they are known; none where nothing is wanted."""
         known = self._known[pattern.number]
-        return {} if known is None else known.tiles
+        return None if known is None or known.tiles is None else known
 
     def _narrowed(self, stored: tuple[int, ...], patterns: Sequence[BoundedPattern]) -> LayerProblem:
         """The machine of some levels over the tiles of some patterns."""
         if stored not in self._machines:
             self._machines[stored] = self._problem.on(machine_of(self._problem.engine, stored))
-        listed = {id(own.tiles): own for pattern in patterns if (own := self._known[pattern.number])}
+        listed = {id(own): own for pattern in patterns if (own := self._known[pattern.number])}
         return narrowed(self._machines[stored], [*listed.values()])

@@ -92,19 +92,20 @@ class InnerTiles:
     ----------
     patterns : by their numbers
     part : the problem of these levels
-    tiles : by axis group, at the boundaries inside the part's outermost block; none where nothing is wanted
+    tiles : by axis group, at the boundaries inside the part's outermost block; none where nothing is wanted,
+        ``None`` where they are too many
     """
 
     patterns: frozenset[int]
     part: LayerProblem
-    tiles: Tiles
+    tiles: Tiles | None
 
 
 def narrowed(problem: LayerProblem, tiles: Sequence[InnerTiles]) -> LayerProblem:
     """A problem of patterns with the same innermost levels over the tiles of all of them."""
     every: Tiles = {}
     for own in tiles:
-        for name, rows in own.tiles.items():
+        for name, rows in (own.tiles or {}).items():
             every[name] = np.concatenate([every[name], rows]) if name in every else rows
     return over_tiles(problem, inner_edges(tiles[0].part, problem)[1], every)
 
@@ -242,7 +243,7 @@ class PatternsTogether:
         """The tiles of two innermost levels with which mappings of some open patterns may be wanted.
 
         They are those patterns that store the same there as one of them and get it from the same levels.
-        ``None`` where tiles are too many, or these levels have no problem of their own.
+        ``None`` where these levels have no problem of their own.
 
         Parameters
         ----------
@@ -257,7 +258,7 @@ class PatternsTogether:
         once, known = self._least_inside(inner, patterns)
         outside = _outside(inner, once, patterns, places)
         listed = self._fronts.listed(inner, known, float(outside.min()))
-        return None if listed is None else InnerTiles(frozenset(places.tolist()), *listed)
+        return InnerTiles(frozenset(places.tolist()), *listed)
 
     def _apply(self, known: _Known, patterns: OpenPatterns, places: Int64s) -> None:
         """Raise the keys of those among some open patterns that a front bounds."""

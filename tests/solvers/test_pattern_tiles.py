@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
@@ -124,6 +125,35 @@ def test_no_mapping_of_many_machines_that_may_be_wanted_has_other_tiles(data: st
     _compare(data, 96)
 
 
+class _Knowing(LayerSearch):
+    """A search that knows a key, and keeps no mapping."""
+
+    known = Fraction(0)
+
+    @property
+    def key(self) -> Fraction | None:
+        """What a mapping must be better than."""
+        return self.known
+
+
+@pytest.mark.parametrize(
+    ("objective", "stores"),
+    [("energy", ((0, 1, 3), (0, 3), (0, 1))), ("edp", ((0, 3), (0, 2, 3), (0, 1, 2)))],
+)
+def test_the_optimum_of_a_pattern_is_in_a_batch(objective: str, stores: Stores) -> None:
+    """However little more the goal is."""
+    machine = four_levels(bandwidth=None)
+    problem = layer_problem(gemm(m=6, n=8, k=12), machine, parse_objective(objective), factors="perfect")
+    best = solve(on_own_machine(problem, stores), "branch")
+    assert best.key is not None
+    assert best.answer is not None
+    search = _Knowing(problem, Limits())
+    search.known = best.key * Fraction(1001, 1000)
+    better = {stores: [best.answer]}
+    assert any(_check(batch, better) for batch in _batches(search, 10))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("objective", "factors"), [("energy", "imperfect"), ("edp", "perfect")])
 def test_patterns_in_batches_have_the_optimum(objective: str, factors: str) -> None:
     """Batches leave most tiles out, have the optimum's, and searches of all of them prove it."""
