@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.inner_levels import firsts, inner_key_proble
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.levels_together import LevelsTogether
+from tilewright.solvers.mapping.levels_together import LevelsTogether, inner_edges
 from tilewright.solvers.mapping.listed_tiles import CheapestTiles
 from tilewright.solvers.mapping.part_costs import least_energy
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
@@ -52,9 +52,7 @@ class InnerLevels(LevelsTogether):
         part = inner_key_problem(search.problem, first, pattern.parts)
         if part.space.rows > _MOST_ROWS:
             raise TablesTooLargeError(f"{part.space.rows:,} rows of tiles take longer than a part may")
-        last = len(part.space.nest.blocks)
-        outside = len(search.problem.space.nest.blocks) - last
-        edges = range(1, last), range(1 + outside, last + outside)
+        edges = inner_edges(part, search.problem)
         counts_cycles = bool(search.problem.objective.key_powers[1])
         stages = stages_of(part.space, spread_first=counts_cycles, inner_first=not counts_cycles)
         super().__init__(search, part, edges, stages, _TILES_EFFORT, _TILES_EFFORT)

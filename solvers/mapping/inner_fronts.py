@@ -18,12 +18,14 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.inner_levels import InnerStores, stores_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import Tiles
 from tilewright.formulation.mapping.space import Alike
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut, cut_at
 from tilewright.solvers.mapping.goals import Goal, Minimum
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
+from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.part_tiles import PartAnswer, PartTiles
 from tilewright.solvers.mapping.pattern_machines import PatternSearch
@@ -32,6 +34,7 @@ from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
 _EFFORT = 2_000_000  # nodes bounded for the stores of some levels
+_MOST = 100_000  # decisions whose tiles are listed
 _LOOK = 200_000  # and for a mapping with some of their tiles
 _MOST_BYTES = 200_000_000  # of tables that their searches read
 _ROUNDING = 1e-9  # relative; far above that of sums of some ten parts
@@ -121,22 +124,50 @@ class InnerFronts:
         outside : what levels outside cost at least, pJ; first fills from them and last drains count nothing
         """
         search = self._search
-        if self._tables.bytes + self._bank.bytes > _MOST_BYTES:
-            self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
-        part = stores_problem(search.problem, stores, known, outside, self._alike, fills=False)
+        part = self._part(stores, known, outside)
         scale = float(search.problem.key_scale)
         goal = _Front(below * scale)
-        legal = LegalTables(part, search.limits, self._tables)
-        layout = laid_out(part, search.limits, bank=self._bank, tally=search.tally, legal=legal)
-        tree = BestFirst(search, goal, layout)
-        left: float | None = None
-        if not tree.empty:
-            tree.limit(_EFFORT)
-            left = tree.run()
+        left = self._searched(part, goal)
         unit = float(search.problem.statement.energy_scale)
         least = below if left is None else min(below, left / scale)
         self._cheapest = PartAnswer(part, goal.least / scale, False, goal.tiles)
         return InnerFront(outside, goal.energy / unit, goal.cycles, least)
+
+    def listed(
+        self, stores: InnerStores, known: MappingABC[int, float], outside: float
+    ) -> tuple[LayerProblem, Tiles | None]:
+        """The problem of some stores, and the tiles of all mappings that the goal may want.
+
+        ``None`` in place of tiles that are too many.
+
+        Parameters
+        ----------
+        known, outside : as for :meth:`found`; first fills and last drains count
+        """
+        part = self._part(stores, known, outside, fills=True)
+        edges = range(1, len(part.space.nest.blocks))
+        goal = ListedTiles(Minimum(self._search, self._source), part, edges, _MOST)
+        is_open = self._searched(part, goal) is not None or goal.are_too_many
+        return part, None if is_open else goal.tiles()
+
+    def _part(
+        self, stores: InnerStores, known: MappingABC[int, float], outside: float, fills: bool = False
+    ) -> LayerProblem:
+        """The problem of some stores."""
+        if self._tables.bytes + self._bank.bytes > _MOST_BYTES:
+            self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
+        return stores_problem(self._search.problem, stores, known, outside, self._alike, fills)
+
+    def _searched(self, part: LayerProblem, goal: Goal) -> float | None:
+        """Lower bound, scaled, of what a search for a goal leaves open; ``None`` where that is nothing."""
+        search = self._search
+        legal = LegalTables(part, search.limits, self._tables)
+        layout = laid_out(part, search.limits, bank=self._bank, tally=search.tally, legal=legal)
+        tree = BestFirst(search, goal, layout)
+        if tree.empty:
+            return None
+        tree.limit(_EFFORT)
+        return tree.run()
 
     def offer(self, pattern: LayerProblem) -> None:
         """Offer the best mapping of a pattern that has the tiles of the last front's cheapest decisions.

@@ -76,18 +76,7 @@ class LevelsTogether:
 
     def having(self, tiles: Tiles) -> LayerProblem:
         """The whole over some tiles at the listed boundaries, by axis group; groups without any keep none."""
-        problem = self.search.problem
-        nest, edges = problem.space.nest, self.edges[1]
-        sizes: dict[Variable, frozenset[int]] = {}
-        listed: Tiles = {}
-        for group in problem.space.groups:
-            places = [nest.boundaries[edge][dim] for dim in group.dims for edge in edges]
-            listed[group.name] = tiles.get(group.name, np.zeros((0, len(places)), dtype=np.int64))
-            for tile, column in zip(places, listed[group.name].T, strict=True):
-                if isinstance(tile, Variable):
-                    sizes[tile] = sizes.get(tile, frozenset()) | {*column.tolist()}
-        narrowed = problem.having(sizes)
-        return replace(problem, space=restricted(narrowed.space, edges, listed))
+        return over_tiles(self.search.problem, self.edges[1], tiles)
 
     def tree(self, goal: Goal) -> BestFirst:
         """A search of the part for some goal."""
@@ -115,3 +104,25 @@ class LevelsTogether:
             return left
         tree.limit(self._effort)
         return tree.go_on()
+
+
+def inner_edges(part: LayerProblem, problem: LayerProblem) -> tuple[range, range]:
+    """The boundaries inside the outermost block of a problem of innermost levels, and those of the whole."""
+    last = len(part.space.nest.blocks)
+    outside = len(problem.space.nest.blocks) - last
+    return range(1, last), range(1 + outside, last + outside)
+
+
+def over_tiles(problem: LayerProblem, edges: Sequence[int], tiles: Tiles) -> LayerProblem:
+    """A problem over some tiles at some boundaries, by axis group; groups without any keep none."""
+    nest = problem.space.nest
+    sizes: dict[Variable, frozenset[int]] = {}
+    listed: Tiles = {}
+    for group in problem.space.groups:
+        places = [nest.boundaries[edge][dim] for dim in group.dims for edge in edges]
+        listed[group.name] = tiles.get(group.name, np.zeros((0, len(places)), dtype=np.int64))
+        for tile, column in zip(places, listed[group.name].T, strict=True):
+            if isinstance(tile, Variable):
+                sizes[tile] = sizes.get(tile, frozenset()) | {*column.tolist()}
+    narrowed = problem.having(sizes)
+    return replace(problem, space=restricted(narrowed.space, edges, listed))

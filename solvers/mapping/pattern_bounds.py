@@ -21,14 +21,14 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import StoragePart, has_storage_parts, part_problem
-from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.goals import goal_of
 from tilewright.solvers.mapping.layout import Deciding
 from tilewright.solvers.mapping.part_costs import PartCosts, least_energy
 from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
 from tilewright.solvers.mapping.pattern_terms import EXACT, PatternTerms, Term
-from tilewright.solvers.mapping.patterns_together import OpenPatterns, PatternsTogether
+from tilewright.solvers.mapping.patterns_together import InnerTiles, OpenPatterns, PatternsTogether
 from tilewright.solvers.mapping.weighted_sums import least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
@@ -47,7 +47,7 @@ _STEP = 0.03
 """Relative: by how much a search of much effort shall raise the key of the cheapest pattern."""
 _WEIGHTS_OF_MANY = (1.0,)
 """The same where patterns are many, beside the energies of the first one that these do not close."""
-_MANY = 200
+_MANY = 3
 """Open patterns from which on several levels of one are searched together: that bounds others, too."""
 _FINEST = 16  # parts of a pJ
 
@@ -72,10 +72,12 @@ class BoundedPattern:
 
     Parameters
     ----------
+    number : of all patterns
     key : lower bound of the objective key, in pJ and cycles
     costs : for every weight of a cycle, what each part costs at least, pJ, by the level that is filled
     """
 
+    number: int
     stores: Stores
     key: float
     costs: list[dict[int, float]]
@@ -169,6 +171,26 @@ class PatternBounds:
         places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
         return float(self._keys.reshape(self._shape)[tuple(places)])
 
+    def tiles_of(self, pattern: int, left: Sequence[int]) -> InnerTiles | None:
+        """The tiles of innermost levels of a pattern, and of others of some, that may be wanted.
+
+        ``None`` where these levels have no problem of their own, or everything is wanted.
+
+        Parameters
+        ----------
+        pattern, left : numbers of patterns, the one among the others
+        """
+        if self._together is None or goal_of(self._search) is None:
+            return None
+        is_open = np.zeros(len(self._keys), dtype=np.bool_)
+        is_open[[*left]] = True
+        return self._together.tiles(pattern, self._patterns(is_open))
+
+    def _patterns(self, is_open: Bools) -> OpenPatterns:
+        """All patterns, some of which are open."""
+        alone = [term for term in self._terms if not term.weight]
+        return OpenPatterns(self._alternatives, alone, self._sums[0], self._keys, is_open)
+
     def key_within(self, levels: Collection[int]) -> float:
         """Lower bound of the key, in pJ and cycles, of all patterns that store in some levels alone."""
         places = [
@@ -204,9 +226,7 @@ class PatternBounds:
         if goal is None:
             return None
         is_open = ~self._is_taken & (self._keys < float(goal))
-        alone = [term for term in self._terms if not term.weight]
-        patterns = OpenPatterns(self._alternatives, alone, self._sums[0], self._keys, is_open)
-        return patterns if np.count_nonzero(is_open) >= _MANY else None
+        return self._patterns(is_open) if np.count_nonzero(is_open) >= _MANY else None
 
     def _next_term(self, pattern: int, inside: int | None = None) -> Term | None:
         """The term that is searched next for a pattern; ``None`` where none is.
@@ -268,7 +288,7 @@ class PatternBounds:
             costs[term.weight][term.level] = value * (1 - _ROUNDING)
         sums = np.asarray([[sum(cost.values())] for cost in costs])
         key = max(float(self.least_keys(sums)[0]), float(self._keys[pattern]))
-        return BoundedPattern(self._stores_of(pattern), key, costs)
+        return BoundedPattern(pattern, self._stores_of(pattern), key, costs)
 
     def _stores_of(self, pattern: int) -> Stores:
         """Per tensor, the levels that store it."""

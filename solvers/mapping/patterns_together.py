@@ -15,21 +15,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.formulation.mapping.inner_levels import InnerStores
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import Tiles
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.goals import goal_of
 from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
+from tilewright.solvers.mapping.levels_together import inner_edges, over_tiles
 from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, on_own_machine
 from tilewright.solvers.mapping.pattern_terms import Term
 
-_FEW, _MORE = 2, 3
-"""Innermost levels that are searched together, and how many where levels, and so tiles, are many."""
-_MANY = 5
-"""Levels of a pattern that are many."""
+_INNER = 2
+"""Innermost levels that are searched together."""
 _TRIES, _WORTH = 12, 0.98
 """How often mappings with the tiles of a front are looked for, and the share of the goal that its pattern may
 cost at most then."""
-_SHARED = 6
+_SHARED = 3
 """Open patterns that a search has to bound; trees of fewer take no more time."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
@@ -83,6 +84,32 @@ class _Known:
     front: InnerFront
 
 
+@dataclass(frozen=True, slots=True)
+class InnerTiles:
+    """The tiles of innermost levels with which mappings of some patterns may be wanted.
+
+    Parameters
+    ----------
+    patterns : by their numbers
+    part : the problem of these levels
+    tiles : by axis group, at the boundaries inside the part's outermost block; none where nothing is wanted,
+        ``None`` where they are too many
+    """
+
+    patterns: frozenset[int]
+    part: LayerProblem
+    tiles: Tiles | None
+
+
+def narrowed(problem: LayerProblem, tiles: Sequence[InnerTiles]) -> LayerProblem:
+    """A problem of patterns with the same innermost levels over the tiles of all of them."""
+    every: Tiles = {}
+    for own in tiles:
+        for name, rows in (own.tiles or {}).items():
+            every[name] = np.concatenate([every[name], rows]) if name in every else rows
+    return over_tiles(problem, inner_edges(tiles[0].part, problem)[1], every)
+
+
 class PatternsTogether:
     """What innermost stores of one problem cost; a limit that strikes raises ``LimitReachedError``.
 
@@ -103,7 +130,7 @@ class PatternsTogether:
 
     def innermost(self, stores: Stores) -> int | None:
         """The outermost of a pattern's levels that were searched together; ``None`` where none were."""
-        inner = self._inner(stores, _FEW)
+        inner = self._inner(stores)
         is_known = inner is not None and self._known.get((inner.levels, inner.stored))
         return inner.levels[0] if inner is not None and is_known else None
 
@@ -114,33 +141,30 @@ class PatternsTogether:
         def has_risen() -> bool:
             return bool(patterns.keys[pattern] > key * (1 + _ROUNDING))
 
-        for count in (_FEW, _MORE) if len(levels_of(stores)) >= _MANY else (_FEW,):
-            inner = self._inner(stores, count)
-            if inner is None:
-                continue
-            known = self._known.setdefault((inner.levels, inner.stored), {})
-            for own in known.values():
-                self._apply(own, patterns, np.asarray([pattern]))
-            # What comes from the cheapest levels bounds all patterns that store the same.
-            for own_stores in (self._cheapest(inner, patterns), inner)[count > _FEW :]:
-                if has_risen():
-                    return True
-                places = self._dearer(own_stores, patterns)
-                if own_stores not in known and len(places) >= _SHARED:
-                    known[own_stores] = self._searched(own_stores, patterns)
-                    self._apply(known[own_stores], patterns, places)
-                    self._look_for_mappings(stores, float(patterns.keys[pattern]))
+        inner = self._inner(stores)
+        if inner is None:
+            return False
+        known = self._known.setdefault((inner.levels, inner.stored), {})
+        for own in known.values():
+            self._apply(own, patterns, np.asarray([pattern]))
+        # What comes from the cheapest levels bounds all patterns that store the same.
+        for own_stores in (self._cheapest(inner, patterns), inner):
             if has_risen():
                 return True
-        return False
+            places = self._dearer(own_stores, patterns)
+            if own_stores not in known and len(places) >= _SHARED:
+                known[own_stores] = self._searched(own_stores, patterns)
+                self._apply(known[own_stores], patterns, places)
+                self._look_for_mappings(stores, float(patterns.keys[pattern]))
+        return has_risen()
 
-    def _inner(self, stores: Stores, count: int) -> InnerStores | None:
-        """The innermost levels of a pattern, so many; ``None`` where they have no problem of their own."""
+    def _inner(self, stores: Stores) -> InnerStores | None:
+        """The innermost levels of a pattern; ``None`` where they have no problem of their own."""
         stored = levels_of(stores)
-        if len(stored) <= count:
+        if len(stored) <= _INNER:
             return None
-        inner = InnerStores.of(stores, stored[-count:])
-        return inner if inner.stand_alone_on(self._engine, stored[-count - 1]) else None
+        inner = InnerStores.of(stores, stored[-_INNER:])
+        return inner if inner.stand_alone_on(self._engine, stored[-_INNER - 1]) else None
 
     def _cheapest(self, inner: InnerStores, patterns: OpenPatterns) -> InnerStores:
         """The same stores, each tensor coming from the cheapest level that it has in any open pattern."""
@@ -198,6 +222,13 @@ class PatternsTogether:
         """What some stores cost together in all open patterns in which they cost no less."""
         goal = goal_of(self._search)
         assert goal is not None
+        once, known = self._least_inside(inner, patterns)
+        outside = _outside(inner, once, patterns, self._dearer(inner, patterns))
+        below = float(goal) * (1 + _BEYOND)
+        return _Known(inner, once, self._fronts.found(inner, known, float(outside.min()), below))
+
+    def _least_inside(self, inner: InnerStores, patterns: OpenPatterns) -> tuple[float, dict[int, float]]:
+        """What some stores cost if every element is moved once, and each level at least, pJ."""
         once, known = 0.0, dict.fromkeys(inner.levels, 0.0)
         last = len(self._engine.levels) - 1
         for term in _inside(inner, patterns):
@@ -206,9 +237,28 @@ class PatternsTogether:
             at = term.level if term.level in known else inner.levels[-1]
             known[at] += float(term.values[number]) * (1 - _ROUNDING)
             once += float(term.compulsory[number])
-        outside = _outside(inner, once, patterns, self._dearer(inner, patterns))
-        below = float(goal) * (1 + _BEYOND)
-        return _Known(inner, once, self._fronts.found(inner, known, float(outside.min()), below))
+        return once, known
+
+    def tiles(self, pattern: int, patterns: OpenPatterns) -> InnerTiles | None:
+        """The tiles of two innermost levels with which mappings of some open patterns may be wanted.
+
+        They are those patterns that store the same there as one of them and get it from the same levels.
+        ``None`` where these levels have no problem of their own.
+
+        Parameters
+        ----------
+        pattern : the one
+        """
+        inner = self._inner(patterns.stores(pattern))
+        if inner is None:
+            return None
+        places = patterns.marked(
+            self._marks(inner, patterns, lambda place, level: level == inner.sources[place])
+        )
+        once, known = self._least_inside(inner, patterns)
+        outside = _outside(inner, once, patterns, places)
+        listed = self._fronts.listed(inner, known, float(outside.min()))
+        return InnerTiles(frozenset(places.tolist()), *listed)
 
     def _apply(self, known: _Known, patterns: OpenPatterns, places: Int64s) -> None:
         """Raise the keys of those among some open patterns that a front bounds."""

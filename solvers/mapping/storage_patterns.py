@@ -39,6 +39,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     machines_stand_alone,
     on_own_machine,
 )
+from tilewright.solvers.mapping.pattern_tiles import PatternTiles
 from tilewright.solvers.mapping.patterns_together import PatternsTogether
 from tilewright.solvers.mapping.stages import has_scratchpads
 from tilewright.solvers.mapping.sub_machines import beside
@@ -49,10 +50,10 @@ FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond 
 _FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of single tensors
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
-_SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels
+_SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels; others come last
 _SHARED_BY_FEW = 400_000  # the same with scratchpads of single tensors, which leave few patterns
 _SOON = 10_000  # rows of scratchpads with which all is searched as soon as perfect factors
-_LARGE, _MANY = 300_000, 800_000  # rows from which on patterns come last, and are bounded alone
+_MANY = 800_000  # rows from which on a pattern is bounded alone where its tiles are not known
 
 
 def has_patterns(problem: LayerProblem) -> bool:
@@ -159,8 +160,9 @@ class PatternTrees:
 
     @property
     def _least(self) -> float:
-        left = self._left[0].key * self._search.problem.key_scale if self._left else math.inf
-        return min([self._unstated, left, *(entry.least for entry in self._open)])
+        scale = float(self._search.problem.key_scale)
+        left = (pattern.key * scale for pattern in self._left)
+        return min([self._unstated, *left, *(entry.least for entry in self._open)])
 
     def _run(self, on_bound: Callable[[float], None]) -> None:
         self._offer_mappings()
@@ -185,21 +187,45 @@ class PatternTrees:
                 self._unstated = bounds.least * scale
             if pattern is not None:
                 self._unstated = min(pattern.key, bounds.least) * scale
-                if self._is_wanted(pattern.key * scale) and not self._state(pattern, _LARGE, on_bound):
+                if self._is_wanted(pattern.key * scale) and not self._state(pattern, 0, on_bound):
                     self._left.append(pattern)
         if self._left:
             self._make_room()
+        tiles = PatternTiles(self._search.problem, bounds)
         while self._left and not self._search.done:
             on_bound(self._least)
-            pattern = self._left[0]
-            if self._is_wanted(pattern.key * scale):
-                if not self._state(pattern, _MANY, on_bound):
+            self._left = [pattern for pattern in self._left if self._is_wanted(pattern.key * scale)]
+            if self._left and not self._search_together(tiles, on_bound):
+                if not self._state(self._left[0], _MANY, on_bound):
                     self._offer_perfect()  # a part of the space is all that is left to search
                     return
+                self._left.pop(0)
                 self._close()
-                if self._open:
-                    return  # a limit struck
-            self._left.pop(0)
+            if self._open:
+                return  # a limit struck
+
+    def _search_together(self, tiles: PatternTiles, on_bound: Callable[[float], None]) -> bool:
+        """Search the cheapest of the patterns left, with others, over the tiles that may be wanted of them.
+
+        Returns whether they were opened or closed: their tiles may be too many.
+        """
+        batch = tiles.batch(self._left)
+        if batch is None:
+            return False
+        numbers = {pattern.number for pattern in batch.patterns}
+        entry = None
+        if batch.problem is not None:
+            least = batch.wanted[0].key * self._search.problem.key_scale
+            entry = self._tree(batch.problem, least, TableBank())
+        if entry is not None and not entry.tree.empty:
+            for pattern in batch.wanted:
+                self._add(entry, pattern)
+            self._open.append(entry)
+        self._left = [pattern for pattern in self._left if pattern.number not in numbers]
+        if self._open:
+            self._go_on(self._open[0], on_bound, math.inf)
+            self._close()
+        return True
 
     def _make_room(self) -> None:
         """Forget what patterns of few rows read, which are closed, and what their bounds did."""
@@ -255,16 +281,26 @@ class PatternTrees:
         if alone is None:
             entry = self._shared_tree(stored)
         if entry is None:
-            if self._rows[stored] > most:
+            if self._rows[stored] > max(most, self._most_shared):
                 return False
             if alone is None:
                 part = on_own_machine(self._search.problem, pattern.stores)
                 alone = part, self._efforts.best(orders_of_decisions(part))
             part, deciding = alone
             entry = self._tree(part, key, TableBank(), deciding)
-        tree = entry.tree
-        if tree.empty:
+        if entry.tree.empty:
             return True
+        self._add(entry, pattern)
+        if all(entry is not other for other in self._open):
+            self._open.append(entry)
+        if self._rows[stored] > self._most_shared:
+            self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
+            self._efforts.note(deciding, entry.tree.bounded)
+        return True
+
+    def _add(self, entry: _OpenTree, pattern: BoundedPattern) -> None:
+        """Open a pattern in a tree of its levels."""
+        stored, tree = levels_of(pattern.stores), entry.tree
         problem = tree.layout.problem
         storage: dict[Variable, int] = {}
         for tensor, stores in zip(problem.operator.tensors, pattern.stores, strict=True):
@@ -274,12 +310,6 @@ class PatternTrees:
                 storage[residency.selector] = residency.alternatives.index(held)
         dives = self._search.key is None or next(self._dives) < _DIVES
         tree.add(storage, _least_parts(entry, pattern, stored), dives)
-        if all(entry is not other for other in self._open):
-            self._open.append(entry)
-        if self._rows[stored] > self._most_shared:
-            self._go_on(entry, on_bound, math.inf)  # its tables are too large to be kept
-            self._efforts.note(deciding, entry.tree.bounded)
-        return True
 
     def _alone(self, stores: Stores) -> tuple[LayerProblem, Deciding] | None:
         """A pattern on its own machine, where its tree knows the inside; ``None`` where another serves."""

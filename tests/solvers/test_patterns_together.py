@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
 from unittest import mock
@@ -13,7 +12,8 @@ import pytest
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import Instance, hierarchies, mappings, operators
+from instances import mappings
+from machines_with_bypass import deep
 from optional_levels import four_levels
 from stops import in_blocks_of
 
@@ -39,33 +39,13 @@ from tilewright.workloads.mapping.operators import gemm
 
 @pytest.fixture(autouse=True)
 def _always_together() -> Iterator[None]:
-    """Few patterns are enough, and three levels are many."""
+    """Few patterns are enough."""
     with (
         mock.patch.object(storage_patterns, "FEW", 0),
         mock.patch.object(pattern_bounds, "_MANY", 1),
-        mock.patch.multiple(patterns_together, _SHARED=1, _MANY=4),
+        mock.patch.object(patterns_together, "_SHARED", 1),
     ):
         yield
-
-
-@st.composite
-def deep(draw: st.DrawFn, most: int) -> Instance:
-    """A problem on a machine of four or five levels with one array, which tensors may pass by."""
-    drawn = draw(hierarchies(levels=draw(st.sampled_from([4, 4, 5])), roomy=draw(st.booleans())))
-    array = draw(st.integers(0, len(drawn.levels) - 1))
-    levels = tuple(
-        replace(
-            level,
-            may_bypass=level.keeps if index else level.may_bypass,
-            sliding_window=False,
-            double_buffered=index > 0 and draw(st.booleans()),
-            fanout=level.fanout if index == array else None,
-        )
-        for index, level in enumerate(drawn.levels)
-    )
-    objective = draw(st.sampled_from(["energy", "edp", "edp", "ed2p"]))
-    factors = draw(st.sampled_from(["perfect", "imperfect"]))
-    return Instance(draw(operators(most=most)), replace(drawn, levels=levels), objective, factors=factors)
 
 
 def _asked(problem: LayerProblem, known: Mapping, most: int) -> tuple[PatternBounds, list[int]]:

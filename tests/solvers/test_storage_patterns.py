@@ -37,6 +37,7 @@ from tilewright.solvers.mapping.pattern_machines import (
     stores_of,
     storing,
 )
+from tilewright.solvers.mapping.pattern_tiles import PatternTiles
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -254,7 +255,6 @@ def _compare_optima(instance: Instance, most: int) -> None:
     assert (result.status, result.key, result.bound) == (wanted.status, wanted.key, wanted.bound)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage_patterns, "_SHARED", 0)
-        patch.setattr(storage_patterns, "_LARGE", 20)
         alone = solve(problem, "branch")
     assert (alone.status, alone.key, alone.bound) == (wanted.status, wanted.key, wanted.bound)
 
@@ -360,8 +360,12 @@ def test_a_walk_tries_no_pattern_twice_and_none_that_is_excluded(monkeypatch: py
     assert any(max(map(len, stores)) > 2 for stores in asked)
 
 
-def test_a_search_that_is_stopped_bounds_what_it_left_open() -> None:
+@pytest.mark.parametrize("shared", [storage_patterns._SHARED, 0])
+def test_a_search_that_is_stopped_bounds_what_it_left_open(
+    shared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Wherever a search ends, its bound is below the optimum and never falls."""
+    monkeypatch.setattr(storage_patterns, "_SHARED", shared)
     problem = problem_on_four_levels("edp")
     optimum = proven_on_four_levels("edp")
     scale = float(problem.key_scale)
@@ -382,8 +386,9 @@ def test_patterns_of_large_tables_are_bounded_alone() -> None:
     """What is not searched stays in the bound, and nothing is called proven."""
     problem = problem_on_four_levels("energy")
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("_SHARED", "_LARGE", "_MANY"):
+        for name in ("_SHARED", "_MANY"):
             patch.setattr(storage_patterns, name, 5)
+        patch.setattr(PatternTiles, "batch", lambda *_: None)
         patch.setattr(pattern_descent, "_MOST", 5)
         result = solve(problem, "branch")
     optimum = proven_on_four_levels("energy")
@@ -411,6 +416,7 @@ def test_trees_of_single_patterns_have_the_optimum_in_any_order(
     problem, counted = problem_on_four_levels("edp"), list[Deciding]()
     order = orders_of_decisions(problem)[place]
     monkeypatch.setattr(storage_patterns, "_SHARED", 0)
+    monkeypatch.setattr(PatternTiles, "batch", lambda *_: None)
     monkeypatch.setattr(storage_patterns._Efforts, "best", lambda _efforts, orders: orders[place])
     monkeypatch.setattr(
         storage_patterns._Efforts, "note", lambda _efforts, deciding, _bounded: counted.append(deciding)
@@ -445,7 +451,6 @@ def test_tables_make_room_for_patterns_of_many_rows() -> None:
     assert (result.status, result.key) == (Status.OPTIMAL, proven_on_four_levels("edp"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(storage_patterns, "_SHARED", 0)
-        patch.setattr(storage_patterns, "_LARGE", 0)
         patch.setattr(PatternTrees, "_make_room", noted)
         assert solve(problem, "branch").key == result.key
     assert made == [0]
