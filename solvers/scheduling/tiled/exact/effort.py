@@ -21,6 +21,9 @@ ANNEAL_SHARE = 0.2
 SEQUENCE_SHARE = 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them."""
 
+LINE_SHARE = 0.3
+"""Part of the time left that sequences may take for energy and cycles together."""
+
 SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
 """How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
 

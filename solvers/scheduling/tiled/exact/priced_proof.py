@@ -7,8 +7,11 @@ or the product.  Energy without power knows no lengths: there, tasks run one at 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 
 from ortools.sat.python import cp_model
 
@@ -18,9 +21,12 @@ from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
-from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
+from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
+from tilewright.solvers.scheduling.tiled.exact.counts import Counts
+from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
+from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn
 from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, PlanStatement
@@ -32,6 +38,14 @@ FINEST = Fraction(1, 10**5)
 """Part of a bound by which the next must be better to be told while a statement is solved."""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """pJ but for power, plus cycles times a price in pJ, that no plan is below."""
+
+    price: Fraction
+    level: Fraction
+
+
 class PricedProof(RoundProof):
     """Proves the round plan of least energy, or of least energy times cycles."""
 
@@ -41,7 +55,7 @@ class PricedProof(RoundProof):
         super().__init__(search, space)
         self.product = space.problem.objective.key_powers == (1, 1)
         self.serial = not self.product and space.problem.machine.engine.static_power == 0
-        self._least, self._shared = 0, Fraction(0)
+        self._least, self._shared, self._lines = 0, Fraction(0), list[Line]()
         self._settle()
 
     def _settle(self) -> None:
@@ -88,6 +102,88 @@ class PricedProof(RoundProof):
             self._shared = Fraction(run.bound, self.units.scale)
             self._settle()
 
+    # -- energy and cycles together -------------------------------------------------------------------
+
+    def sequenced(self) -> Order | None:
+        """The same for cycles alone; then for the line along which the best plan would lie, too."""
+        best = super().sequenced()
+        known = self.search.evaluation
+        if not self.product or known is None or self.search.done:
+            return best
+        return min(
+            (order for order in (self.lined(known.energy.total, known.cycles), best) if order is not None),
+            key=lambda order: order.cycles,
+            default=None,
+        )
+
+    def lined(self, energy: float, cycles: int) -> Order | None:
+        """Bounds on energy plus cycles times a price, and the best order that follows one of its sequences.
+
+        Parameters
+        ----------
+        energy, cycles : of a plan, which a cycle of so much energy changes as little as one of its cycles
+        """
+        limits, best = self.search.limits.share(effort.LINE_SHARE), None
+        self._settle()
+        units, least = self.units, self.units.least(self.instance)
+        price = max(1, int(Fraction(energy) * units.scale / cycles) + units.cycle)
+        charges = RoundCharges(self.instance, units, price)
+
+        def reported(parts: int) -> None:
+            level = least + Fraction(price * parts, self.instance.unit)
+            self._lines.append(Line(Fraction(price, units.scale), level / units.scale))
+            self.reported(self.floor(), "sequences of rounds")
+
+        for together, ways in effort.SEQUENCES:
+            if self.search.done or limits.expired:
+                break
+            mine = limits.share(effort.SEQUENCE_SHARE)
+            sequence = searched(
+                Counts(self.instance, together(self.instance), ways),
+                self.instance.unit * cycles + charges.parts(units.counted(energy) - least),
+                lambda mine=mine: self.search.done or mine.expired,
+                reported,
+                steady=self.space.idle == 0,
+                charges=charges,
+            )
+            if sequence.rounds is None or self.search.done:
+                continue
+            rounds = len(sequence.rounds) + 1
+            order = self.ordered(rounds, limits.share(effort.FIRST_SHARE), False, None, sequence)
+            if order is not None and (best is None or order.cycles < best.cycles):
+                best = order
+                self.offer_placed(order)
+        return best
+
+    def floor(self) -> int:
+        """Units that no product is below: its least over all energies and cycles that bounds allow.
+
+        Between two lines energy falls by a price for each cycle, so that the product is least at an end.
+        """
+        lines = [Line(Fraction(0), Fraction(self.moved, self.units.scale)), *self._lines]
+        power = Fraction(self.units.cycle, self.units.scale)
+        corners = {Fraction(self.least)}
+        for line, other in combinations(lines, 2):
+            if line.price != other.price:
+                corners.add((line.level - other.level) / (line.price - other.price))
+
+        def value(cycles: Fraction) -> Fraction:
+            return (max(line.level - line.price * cycles for line in lines) + power * cycles) * cycles
+
+        return int(self.units.scale * min(value(max(corner, Fraction(self.least))) for corner in corners))
+
+    def limit(self, model: cp_model.CpModel, moved: cp_model.LinearExpr, cycles: cp_model.IntVar) -> None:
+        """State what is known of energy and cycles together.
+
+        Parameters
+        ----------
+        model : with the variables
+        moved, cycles : units of energy but for power, and cycles
+        """
+        for line in self._lines:
+            price = math.ceil(line.price * self.units.scale)
+            model.add(moved + price * cycles >= int(line.level * self.units.scale))
+
     # -- energies and cycles of interest ---------------------------------------------------------------
 
     def value(self, energy: int, cycles: int) -> int:
@@ -106,15 +202,13 @@ class PricedProof(RoundProof):
             return None
         return self.value(self.units.counted(plan.energy.total) + (not self.units.whole), plan.cycles)
 
-    @property
-    def below(self) -> int | None:
-        """The largest value of what is still of interest."""
-        return None if self.best is None else self.best - self.units.whole
+    def below(self, *, begun: bool = False) -> int | None:
+        """The largest value of what is still of interest; the best plan's, too, where it has ``begun``."""
+        return None if self.best is None else self.best - (self.units.whole and not begun)
 
-    @property
-    def most(self) -> int:
-        """Cycles of what is still of interest."""
-        below = self.below
+    def within(self, *, begun: bool) -> int:
+        """Cycles of what is still of interest, in which the least energy leaves room for it."""
+        below = self.below(begun=begun)
         if self.serial or below is None:
             return self.longest
         low, high = 0, self.longest
@@ -133,9 +227,11 @@ class PricedProof(RoundProof):
     @property
     def count(self) -> int:
         """Rounds of plans of interest; those of one task each where lengths do not count."""
-        if self.most < self.least:
-            return 0
-        return self._rounds if self.serial else super().count
+        return 0 if self.most < self.least else super().count
+
+    def rounds_within(self, cycles: int) -> int:
+        """The same of plans of at most so many cycles."""
+        return self._rounds if self.serial else super().rounds_within(cycles)
 
     @property
     def _rounds(self) -> int:
@@ -148,19 +244,23 @@ class PricedProof(RoundProof):
         """Its tasks in turn, where lengths do not count."""
         return in_turn(plan, self.instance.tasks, self.instance.engines) if self.serial else plan
 
-    def statement(self, given: Given = FREE, most: int | None = None) -> PlanStatement:
+    def statement(
+        self, given: Given = FREE, most: int | None = None, *, begun: bool = False
+    ) -> PlanStatement:
         """The statement of plans of interest, which minimises their energy or its product with cycles."""
         self._settle()
-        statement = super().statement(given, most)
+        statement = super().statement(given, most, begun=begun)
         rounds, moved = statement.rounds, moved_energy(statement, self.units)
-        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, moved)
+        below = self.below(begun=begun)
+        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, below, moved)
         return statement
 
     def order_model(self, count: int, most: int) -> OrderModel:
         """The relaxation with an engine for each task, which minimises what follows from both."""
         self._settle()
         model = super().order_model(count, most)
-        self.minimise(model.model, model.rounds.cycles, model.rounds.longest, model.on_engines())
+        rounds = model.rounds
+        self.minimise(model.model, rounds.cycles, rounds.longest, model.on_engines(), self.below())
         return model
 
     def minimise(
@@ -169,6 +269,7 @@ class PricedProof(RoundProof):
         cycles: cp_model.IntVar,
         longest: int,
         runs: Runs,
+        below: int | None,
         moved: cp_model.LinearExpr | None = None,
     ) -> None:
         """State the objective: energy that follows from places, and from movements where they are known.
@@ -178,9 +279,10 @@ class PricedProof(RoundProof):
         model, cycles : of a statement
         longest : parts of a cycle that it may take
         runs : where and when tasks may run
+        below : the largest value of interest, if any is known
         moved : units that its movements take
         """
-        below, longest = self.below, longest // self.instance.unit
+        longest //= self.instance.unit
         power = self.units.cycle  # none where lengths are not stated
         least = self.energy(self.least)
         if below is None:
@@ -197,6 +299,7 @@ class PricedProof(RoundProof):
             model.minimize(energy)
             return
         lowest, highest = self.value(least, self.least), most * longest if below is None else below
+        self.limit(model, energy - power * cycles, cycles)
         value = model.new_int_var(lowest, max(lowest, highest), "value")
         model.add_multiplication_equality(value, [energy, cycles])
         model.minimize(value)
@@ -206,7 +309,7 @@ class PricedProof(RoundProof):
     def raise_bound(self, cycles: int, source: str) -> None:
         """Report a bound on cycles, and with it on what is minimised."""
         self._least = max(self._least, cycles)
-        self.raise_value(self.value(self.energy(self._least), self._least), source)
+        self.raise_value(self.floor() if self.product else self.energy(self._least), source)
 
     def raise_value(self, value: int, source: str) -> None:
         """Report a bound in units; where nothing is rounded, one that the best plan meets is its key."""

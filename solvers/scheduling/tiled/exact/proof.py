@@ -93,9 +93,13 @@ class RoundProof:
 
     @property
     def most(self) -> int:
-        """Cycles of what is still of interest: fewer than the best plan's, or anything that may be needed."""
+        """Cycles of what is still of interest."""
+        return self.within(begun=False)
+
+    def within(self, *, begun: bool) -> int:
+        """Cycles fewer than the best plan's, or as many where it has ``begun``; or all that may be needed."""
         key = self.search.key
-        return self.longest if key is None else int(key) - 1
+        return self.longest if key is None else int(key) - (not begun)
 
     @property
     def longest(self) -> int:
@@ -115,7 +119,11 @@ class RoundProof:
     @property
     def count(self) -> int:
         """Rounds that a plan of interest may have, with one for the last write-backs; 0 where none can be."""
-        rounds = self.instance.most_rounds(self.most)
+        return self.rounds_within(self.most)
+
+    def rounds_within(self, cycles: int) -> int:
+        """Rounds of plans of at most so many cycles, and one for the last write-backs; 0 where there are none."""
+        rounds = self.instance.most_rounds(cycles)
         return rounds and rounds + self.space.idle + 1
 
     @property
@@ -293,7 +301,8 @@ class RoundProof:
                 left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
             begin = left.pop()
             open_rounds = range(begin, min(begin + width, rounds))
-            statement = self.statement(Given(plan.first.tolist(), plan.engine.tolist(), open_rounds))
+            given = Given(plan.first.tolist(), plan.engine.tolist(), open_rounds)
+            statement = self.statement(given, begun=True)
             hint(statement, plan)
             self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
             if search.key != key:
@@ -307,7 +316,7 @@ class RoundProof:
         """Solve the whole statement within limits."""
         if self.closed():
             return
-        statement = self.statement(self.given)
+        statement = self.statement(self.given, begun=True)
         if self.search.answer is not None:
             hint(statement, self.begun(self.search.answer.plan))
         run = self.start(statement, "plans", limits, lambda bound: self.reported(bound, "plans"))
@@ -317,20 +326,25 @@ class RoundProof:
         """A plan as the statement has it."""
         return plan
 
-    def statement(self, given: Given = FREE, most: int | None = None) -> PlanStatement:
+    def statement(
+        self, given: Given = FREE, most: int | None = None, *, begun: bool = False
+    ) -> PlanStatement:
         """The statement of what is still of interest.
 
         Parameters
         ----------
         given : what of the plans is given
         most : cycles; by default those of what is still of interest
+        begun : whether the best plan is of interest, too, so that solvers can improve it
         """
+        if most is None:
+            most = self.within(begun=begun)
         return plan_statement(
             self.instance,
-            self.count if given.order is None else max(given.order) + 2,
+            self.rounds_within(most) if given.order is None else max(given.order) + 2,
             self.space.idle,
             self.least,
-            self.most if most is None else most,
+            most,
             given=given,
             priced=self.priced,
             serial=self.serial,

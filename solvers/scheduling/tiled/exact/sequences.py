@@ -49,7 +49,7 @@ class RoundSequence:
 
 
 def tables_of(counts: Counts, ceiling: int, charges: RoundCharges, *, steady: bool) -> Tables:
-    """Arrays for the kernel; from ``ceiling`` parts of a cycle on nothing is of interest; else as of `searched`.
+    """Arrays for the kernel; ``ceiling``: parts of a cycle that are of no interest; others as of `searched`.
 
     Hops and results of the round before count for classes that determine what has run, on few engines.
     """

@@ -130,13 +130,15 @@ class _Places:
 
     def _leaves(self, task: int, copies: list[Literal]) -> None:
         """Links to the nearest port: of those that its copies pass, one each is counted already."""
-        away = [(self.away[e], self.on[task, e]) for e in range(self.instance.engines) if (task, e) in self.on]
+        away = [
+            (self.away[e], self.on[task, e]) for e in range(self.instance.engines) if (task, e) in self.on
+        ]
         links = self.model.new_int_var(0, max(self.away), "")
         self.model.add(links >= sum(far * on for far, on in away) - sum(copies))
         self._charge(links, task, self.units.hop)
 
     def _result(self, task: int) -> list[Literal]:
-        """Copies of a result, or of its parts, on engines that have not made it; those of the whole result."""
+        """Copies of a result, or of its parts, on engines that have not made it; those of the whole."""
         instance, model = self.instance, self.model
         parts = [block for block in instance.readers if instance.parent[block] == task and block != task]
         wholes: list[Literal] = []
