@@ -18,10 +18,13 @@ CLIMB_TRIALS = 60
 ANNEAL_SHARE = 0.2
 """Part of the time left after it that annealing the transfers of the best plan may take."""
 
-SEQUENCE_SHARE = 0.4
+SEQUENCE_SHARE, FINER_SHARE = 0.4, 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them."""
 
-LINE_SHARE = 0.3
+CYCLES_SHARE = 0.1
+"""The former where energy counts."""
+
+LINE_SHARE = 0.4
 """Part of the time left that sequences may take for energy and cycles together."""
 
 SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -22,11 +21,9 @@ from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
 from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
-from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
-from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn
 from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, PlanStatement
@@ -38,24 +35,18 @@ FINEST = Fraction(1, 10**5)
 """Part of a bound by which the next must be better to be told while a statement is solved."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """pJ but for power, plus cycles times a price in pJ, that no plan is below."""
-
-    price: Fraction
-    level: Fraction
-
-
 class PricedProof(RoundProof):
     """Proves the round plan of least energy, or of least energy times cycles."""
 
     priced = True
+    sequence_share = effort.CYCLES_SHARE
 
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         super().__init__(search, space)
         self.product = space.problem.objective.key_powers == (1, 1)
         self.serial = not self.product and space.problem.machine.engine.static_power == 0
-        self._least, self._shared, self._lines = 0, Fraction(0), list[Line]()
+        self._least, self._shared, self._lines = 0, Fraction(0), dict[Fraction, Fraction]()
+        """By price of a cycle, pJ but for power and cycles at that price that no plan is below."""
         self._settle()
 
     def _settle(self) -> None:
@@ -105,70 +96,49 @@ class PricedProof(RoundProof):
     # -- energy and cycles together -------------------------------------------------------------------
 
     def sequenced(self) -> Order | None:
-        """The same for cycles alone; then for the line along which the best plan would lie, too."""
-        best = super().sequenced()
+        """The same for cycles alone; then for energy and cycles together, at the price of the best plan."""
+        orders = [super().sequenced()]
         known = self.search.evaluation
-        if not self.product or known is None or self.search.done:
-            return best
-        return min(
-            (order for order in (self.lined(known.energy.total, known.cycles), best) if order is not None),
-            key=lambda order: order.cycles,
-            default=None,
-        )
+        if known is not None and not self.search.done:
+            orders.append(self.lined(known.energy.total, known.cycles))
+        return min((order for order in orders if order), key=lambda order: order.cycles, default=None)
 
     def lined(self, energy: float, cycles: int) -> Order | None:
         """Bounds on energy plus cycles times a price, and the best order that follows one of its sequences.
 
         Parameters
         ----------
-        energy, cycles : of a plan, which a cycle of so much energy changes as little as one of its cycles
+        energy, cycles : of a plan; where a little less of one for more of the other leaves their product as
+            it is, the price of a cycle is energy over cycles
         """
-        limits, best = self.search.limits.share(effort.LINE_SHARE), None
         self._settle()
         units, least = self.units, self.units.least(self.instance)
-        price = max(1, int(Fraction(energy) * units.scale / cycles) + units.cycle)
+        price = units.cycle + self.product * max(1, int(Fraction(energy) * units.scale / cycles))
         charges = RoundCharges(self.instance, units, price)
 
         def reported(parts: int) -> None:
-            level = least + Fraction(price * parts, self.instance.unit)
-            self._lines.append(Line(Fraction(price, units.scale), level / units.scale))
-            self.reported(self.floor(), "sequences of rounds")
+            level = (least + Fraction(price * parts, self.instance.unit)) / units.scale
+            per_cycle = Fraction(price, units.scale)
+            self._lines[per_cycle] = max(level, self._lines.get(per_cycle, level))
+            self.reported(self.floor(), "energy of sequences")
 
-        for together, ways in effort.SEQUENCES:
-            if self.search.done or limits.expired:
-                break
-            mine = limits.share(effort.SEQUENCE_SHARE)
-            sequence = searched(
-                Counts(self.instance, together(self.instance), ways),
-                self.instance.unit * cycles + charges.parts(units.counted(energy) - least),
-                lambda mine=mine: self.search.done or mine.expired,
-                reported,
-                steady=self.space.idle == 0,
-                charges=charges,
-            )
-            if sequence.rounds is None or self.search.done:
-                continue
-            rounds = len(sequence.rounds) + 1
-            order = self.ordered(rounds, limits.share(effort.FIRST_SHARE), False, None, sequence)
-            if order is not None and (best is None or order.cycles < best.cycles):
-                best = order
-                self.offer_placed(order)
-        return best
+        most = self.instance.unit * cycles + charges.parts(units.counted(energy) - least)
+        return self.followed(self.search.limits.share(effort.LINE_SHARE), lambda: most, reported, charges)
 
     def floor(self) -> int:
-        """Units that no product is below: its least over all energies and cycles that bounds allow.
+        """What no value is below: the least over all energies and cycles that bounds allow.
 
-        Between two lines energy falls by a price for each cycle, so that the product is least at an end.
+        Between two lines energy falls by a price for each cycle, so that a product is least at an end.
         """
-        lines = [Line(Fraction(0), Fraction(self.moved, self.units.scale)), *self._lines]
+        lines = {Fraction(0): Fraction(self.moved, self.units.scale), **self._lines}
         power = Fraction(self.units.cycle, self.units.scale)
         corners = {Fraction(self.least)}
-        for line, other in combinations(lines, 2):
-            if line.price != other.price:
-                corners.add((line.level - other.level) / (line.price - other.price))
+        for price, other in combinations(lines, 2):
+            corners.add((lines[price] - lines[other]) / (price - other))
 
         def value(cycles: Fraction) -> Fraction:
-            return (max(line.level - line.price * cycles for line in lines) + power * cycles) * cycles
+            energy = max(level - price * cycles for price, level in lines.items()) + power * cycles
+            return energy * cycles if self.product else energy
 
         return int(self.units.scale * min(value(max(corner, Fraction(self.least))) for corner in corners))
 
@@ -180,9 +150,9 @@ class PricedProof(RoundProof):
         model : with the variables
         moved, cycles : units of energy but for power, and cycles
         """
-        for line in self._lines:
-            price = math.ceil(line.price * self.units.scale)
-            model.add(moved + price * cycles >= int(line.level * self.units.scale))
+        for price, level in self._lines.items():
+            units = math.ceil(price * self.units.scale)
+            model.add(moved + units * cycles >= int(level * self.units.scale))
 
     # -- energies and cycles of interest ---------------------------------------------------------------
 
@@ -292,6 +262,7 @@ class PricedProof(RoundProof):
         else:
             most = below // max(1, self.least) if self.product else below
         energy = model.new_int_var(least, max(least, most), "energy")
+        self.limit(model, energy - power * cycles, cycles)
         model.add(energy >= energy_of_places(model, self.instance, runs, self.units) + power * cycles)
         if moved is not None:
             model.add(energy >= moved + power * cycles + self.units.atoms)
@@ -299,7 +270,6 @@ class PricedProof(RoundProof):
             model.minimize(energy)
             return
         lowest, highest = self.value(least, self.least), most * longest if below is None else below
-        self.limit(model, energy - power * cycles, cycles)
         value = model.new_int_var(lowest, max(lowest, highest), "value")
         model.add_multiplication_equality(value, [energy, cycles])
         model.minimize(value)
@@ -309,7 +279,7 @@ class PricedProof(RoundProof):
     def raise_bound(self, cycles: int, source: str) -> None:
         """Report a bound on cycles, and with it on what is minimised."""
         self._least = max(self._least, cycles)
-        self.raise_value(self.floor() if self.product else self.energy(self._least), source)
+        self.raise_value(self.floor(), source)
 
     def raise_value(self, value: int, source: str) -> None:
         """Report a bound in units; where nothing is rounded, one that the best plan meets is its key."""

@@ -24,6 +24,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.solvers.cpsat_run import CpSatRun, Values
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact import effort
+from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
 from tilewright.solvers.scheduling.tiled.exact.climbing import annealed, climb
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
@@ -122,7 +123,7 @@ class RoundProof:
         return self.rounds_within(self.most)
 
     def rounds_within(self, cycles: int) -> int:
-        """Rounds of plans of at most so many cycles, and one for the last write-backs; 0 where there are none."""
+        """Rounds of plans of at most so many cycles, and one for the last write-backs; 0 if none."""
         rounds = self.instance.most_rounds(cycles)
         return rounds and rounds + self.space.idle + 1
 
@@ -158,19 +159,47 @@ class RoundProof:
         )
         annealed(search, search.answer, effort.ANNEAL_SHARE)
 
+    sequence_share = effort.SEQUENCE_SHARE
+    """Part of the time left that sequences may take for cycles alone."""
+
     def sequenced(self) -> Order | None:
-        """Bounds of sequences of rounds, in finer and finer detail, and the best order that follows one."""
-        limits, best = self.search.limits.share(effort.SEQUENCE_SHARE), None
+        """Bounds of sequences of rounds, and the best order that follows one."""
+        return self.followed(
+            self.search.limits.share(self.sequence_share),
+            lambda: self.most,
+            lambda cycles: self.raise_bound(cycles, "sequences"),
+        )
+
+    def followed(
+        self,
+        limits: Limits,
+        most: Callable[[], int],
+        reported: Callable[[int], None],
+        charges: RoundCharges | None = None,
+    ) -> Order | None:
+        """The best order that follows a sequence of rounds, in finer and finer detail.
+
+        Parameters
+        ----------
+        limits : of all searches, and of the orders
+        most, reported, charges : of each, as of `searched`
+        """
+        best, stated = None, set[object]()
         for together, ways in effort.SEQUENCES:
+            classes = together(self.instance)
+            if (classes, ways) in stated:
+                continue
+            stated.add((classes, ways))
             if self.search.done or limits.expired or not self.count:
                 break
-            mine = limits.share(effort.SEQUENCE_SHARE)
+            mine = limits.share(effort.FINER_SHARE)
             sequence = searched(
-                Counts(self.instance, together(self.instance), ways),
-                self.most,
+                Counts(self.instance, classes, ways),
+                most(),
                 lambda share=mine: self.search.done or share.expired,  # type: ignore[misc]
-                lambda cycles: self.raise_bound(cycles, "sequences"),
+                reported,
                 steady=self.space.idle == 0,
+                charges=charges,
             )
             if sequence.rounds is None or self.search.done:
                 continue
