@@ -22,7 +22,7 @@ SEQUENCE_SHARE, FINER_SHARE = 0.4, 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them."""
 
 CYCLES_SHARE = 0.1
-"""The former where energy counts."""
+"""Part of the time left that those for cycles alone may take where energy counts."""
 
 LINE_SHARE = 0.4
 """Part of the time left that sequences may take for energy and cycles together."""
@@ -51,6 +51,9 @@ once within those of the best plan."""
 
 POLISH_SHARE = 0.35
 """Part of the time left that improving the best plan by windows of its rounds may take."""
+
+POLISH_SHARE_PRICED = 0.6
+"""The same where energy counts, on which orders say little."""
 
 FEWEST_OPEN = 2
 """Rounds that are open at first."""

@@ -39,7 +39,7 @@ class PricedProof(RoundProof):
     """Proves the round plan of least energy, or of least energy times cycles."""
 
     priced = True
-    sequence_share = effort.CYCLES_SHARE
+    sequence_share, polish_share = effort.CYCLES_SHARE, effort.POLISH_SHARE_PRICED
 
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         super().__init__(search, space)

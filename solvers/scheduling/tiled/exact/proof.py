@@ -91,8 +91,8 @@ class RoundProof(StatedPlans):
         )
         annealed(search, search.answer, effort.ANNEAL_SHARE)
 
-    sequence_share = effort.SEQUENCE_SHARE
-    """Part of the time left that sequences may take for cycles alone."""
+    sequence_share, polish_share = effort.SEQUENCE_SHARE, effort.POLISH_SHARE
+    """Parts of the time left that sequences may take for cycles alone, and windows of the best plan."""
 
     def sequenced(self) -> Order | None:
         """Bounds of sequences of rounds, and the best order that follows one."""
@@ -152,19 +152,22 @@ class RoundProof(StatedPlans):
         orders = [self.sequenced()]
         if self.search.done or self.closed():
             return
+        large = self.decisions > effort.EARLY_DECISIONS
+        if self.priced and large:  # orders say little of energy
+            self.improved()
         orders.append(self.ordered(self.count, self.search.limits.share(effort.FIRST_SHARE), True))
         if self.refuted:
             return
         for order in orders:
             if order is not None:
                 self.placed(order)
-        if self.decisions <= effort.EARLY_DECISIONS and not self.search.done:
+        if not large and not self.search.done:
             self.whole(self.search.limits.share(effort.EARLY_SHARE))
             if self.refuted:
                 return
         self.targeted(effort.TARGETS[0], effort.TARGET_SHARE)
-        self.climbed()
-        self.polished()
+        if not (self.priced and large):
+            self.improved()
         for target in effort.TARGETS[1:]:
             self.targeted(target, effort.FIRST_SHARE)
         if self.search.done or self.closed():
@@ -173,13 +176,18 @@ class RoundProof(StatedPlans):
         if order is not None and not self.refuted:
             self.placed(order)
 
+    def improved(self) -> None:
+        """Better plans close to the best one."""
+        self.climbed()
+        self.polished()
+
     def targeted(self, part: Fraction, share: float) -> None:
         """Seek an order of few rounds that leaves no more than a part of the gap, and plans of it."""
         if self.search.done or self.closed():
             return
-        key = self.search.key
         few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
-        most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
+        known = self.search.key is not None
+        most = self.least + int(part * (self.most - self.least)) if known else None
         order = self.ordered(
             min(few + effort.SPARE + 1, self.count), self.search.limits.share(share), False, most
         )
@@ -253,7 +261,7 @@ class RoundProof(StatedPlans):
         """Open the best plan's rounds a few at a time, all others keeping their atoms and engines, until no
         window of so many rounds holds anything better; then open more."""
         search = self.search
-        limits = search.limits.share(effort.POLISH_SHARE)
+        limits = search.limits.share(self.polish_share)
         chance, width, left = random.Random(search.limits.seed), effort.FEWEST_OPEN, list[int]()
         while search.answer is not None and not (search.done or limits.expired or self.closed()):
             plan, key = self.begun(search.answer.plan), search.key
