@@ -12,9 +12,12 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 from effort import effort
-from tiled_energies import PRICES, compared, random_case, small_instance
+from ortools.sat.python import cp_model
+from tiled_energies import PRICES, compared, least_energy, random_case, small_instance
 from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
 
+from tilewright.formulation.scheduling.tiled.dag import AtomicDag
+from tilewright.formulation.scheduling.tiled.plan import make_transfers
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
@@ -31,6 +34,10 @@ from tilewright.workloads.network import Layer, Link, Network
 
 MANY = 10**7
 """Cycles beyond every plan of these tests."""
+
+
+SMALL = 8
+"""Tasks of which all places are known quickly."""
 
 
 def singles(instance: RoundInstance) -> Classes:
@@ -88,17 +95,37 @@ def wide_case(seed: int) -> tuple[TiledProblem, AtomicPlan]:
     links = [Link(f"l{i}", f"l{i + 1}", "I", "x", 16 * wide[i + 1]) for i in range(2)]
     problem = TiledProblem(Network("wide", layers, links), machine, tiled_objective("energy"))
     dag = problem.dag([AtomSize(rng.choice([2, 4]), 4, c, 8) for c in wide[:3]])
-    step, engine, left = [0] * dag.tasks, [0] * dag.tasks, [*range(dag.tasks)]
-    while left:  # rounds of as many ready tasks as are drawn
-        instance = RoundInstance(dag, machine)
-        ready = [task for task in left if not instance.before[task] & {*left}]
-        ran = rng.sample(ready, min(len(ready), rng.randint(1, machine.engines)))
-        for task, e in zip(ran, rng.sample(range(machine.engines), len(ran)), strict=True):
-            step[task], engine[task] = max(step) + 2 if task == ran[0] else step[ran[0]], e
-        left = [task for task in left if task not in ran]
+    step, engine = random_rounds(rng, RoundInstance(dag, machine))
     places = np.array(engine, dtype=np.int32), np.array(step, dtype=np.int32)
     plan = complete(dag, machine, *places, through_dram=seed % 3 == 0)
     return problem, AtomicPlan(dag, as_round_plan(dag, plan, machine.engines))
+
+
+def random_rounds(rng: random.Random, instance: RoundInstance) -> tuple[list[int], list[int]]:
+    """Steps, every second one, and engines of rounds of as many ready tasks as are drawn."""
+    step, engine, left, now = [0] * instance.tasks, [0] * instance.tasks, [*range(instance.tasks)], 0
+    while left:
+        ready = [task for task in left if not instance.before[task] & {*left}]
+        ran = rng.sample(ready, min(len(ready), rng.randint(1, instance.engines)))
+        for task, e in zip(ran, rng.sample(range(instance.engines), len(ran)), strict=True):
+            step[task], engine[task] = now, e
+        left, now = [task for task in left if task not in ran], now + 2
+    return step, engine
+
+
+def small_layers(seed: int) -> tuple[TiledProblem, AtomicDag]:
+    """One layer, or two of which the second reads rows of the first, cut along rows and channels; in every
+    third case all results are outputs."""
+    rng = random.Random(seed)
+    machine = load_tiled_machine(f"atomic-2x2[engines={rng.choice(['2x1', '2x2', '3x1', '4x1'])}]")
+    hop, dram = rng.choice(PRICES)
+    rows, many = rng.choice([4, 6, 8]), rng.randint(1, 2)
+    layers = [Layer(f"l{i}", conv2d(k=8, c=8, r=3 * i or 1, s=1, h=rows, w=2), "test") for i in range(many)]
+    links = [Link("l0", "l1", "I", "x", 16 * rows)][: many - 1]
+    changed = machine.changed(hop_energy=hop, dram_energy=dram)
+    problem = TiledProblem(Network("rows", layers, links), changed, tiled_objective("energy"))
+    dag = problem.dag([AtomSize(2, 2, 8, rng.choice([4, 8]) if many == 1 else 8) for _ in layers])
+    return problem, replace(dag, is_output=dag.is_output | (seed % 3 == 0))
 
 
 @pytest.mark.parametrize("seed", range(effort(30)))
@@ -106,6 +133,36 @@ def test_no_charges_of_full_rounds_exceed_a_random_plan(seed: int) -> None:
     """Makers and readers run side by side, on engines of which few are beside a port."""
     (together, alone), value = of_plan(*wide_case(seed))
     assert together <= alone <= value
+
+
+@pytest.mark.parametrize("seed", range(effort(30)))
+def test_no_charges_exceed_the_best_places_of_their_rounds(seed: int) -> None:
+    """What rounds cost is at most what follows from places, on whatever engines their tasks are."""
+    if seed % 2:
+        cases = (wide_case(case) for case in range(100 * seed, 100 * seed + 100))
+        problem, plan = next(case for case in cases if case[1].dag.tasks <= SMALL)
+        dag, rounds = plan.dag, plan.plan.first.tolist()
+    else:
+        problem, dag = small_layers(seed)
+        rounds = random_rounds(random.Random(seed), RoundInstance(dag, problem.machine))[0]
+    instance = RoundInstance(dag, problem.machine)
+    units = energy_units(instance, Fraction(10**9), 1)
+    units = replace(units, hop=min(units.hop, units.dram))  # places take the lesser price for all links
+    charges = RoundCharges(instance, units, instance.unit)
+    model, engines = cp_model.CpModel(), range(instance.engines)
+    runs = {(task, e, r): model.new_bool_var("") for task, r in enumerate(rounds) for e in engines}
+    together: dict[tuple[int, int], list[cp_model.IntVar]] = {}
+    for (_, e, r), run in runs.items():
+        together.setdefault((e, r), []).append(run)
+    for task, r in enumerate(rounds):
+        model.add_exactly_one(runs[task, e, r] for e in engines)
+    for alternatives in together.values():
+        model.add_at_most_one(alternatives)
+    least = least_energy(model, instance, runs, units)
+    assert least is not None
+    steps = [np.flatnonzero(np.equal(rounds, r)).tolist() for r in {*rounds}]
+    for classes in (alike(instance), singles(instance)):
+        assert units.least(instance) + charge_of(charges, classes, steps) <= least
 
 
 def test_charges_of_full_rounds_are_there() -> None:
@@ -213,17 +270,20 @@ def test_an_output_may_be_written_back_by_its_reader() -> None:
     network = Network("chain", layers, [Link("a", "b", "I", "a", 16)])
     machine = load_tiled_machine("atomic-2x2[engines=2x1,ports=left]")
     problem = TiledProblem(network, machine, tiled_objective("energy"))
-    dag = problem.dag([AtomSize(2, 2, 4, 4)] * 2)
+    dag = problem.dag([AtomSize(1, 2, 4, 4), AtomSize(2, 2, 4, 4)])
     dag = replace(dag, is_output=np.ones_like(dag.is_output))
-    engine, step = np.array([1, 0], dtype=np.int32), np.array([0, 1], dtype=np.int32)
+    engine, step = np.array([1, 0, 0], dtype=np.int32), np.array([0, 0, 1], dtype=np.int32)
     plan = as_round_plan(dag, complete(dag, machine, engine, step), machine.engines)
     moving, held = plan.transfers, plan.residency
     leaving = (moving.block == 0) & (moving.target >= machine.engines)
-    column = {"source": 0, "first": plan.steps - 1, "last": plan.steps - 1}
-    moving = replace(
-        moving, **{name: np.where(leaving, to, getattr(moving, name)) for name, to in column.items()}
+    end = plan.steps - 1
+    source, first, last = (
+        np.where(leaving, to, column).astype(np.int64)
+        for to, column in ((0, moving.source), (end, moving.first), (end, moving.last))
     )
-    longer = np.where((held.block == 0) & (held.engine == 0), plan.steps - 1, held.end)
+    columns = (column.astype(np.int64) for column in (moving.block, source, moving.target, moving.bytes))
+    moving = make_transfers(machine.engines, *columns, first, last)
+    longer = np.where((held.block == 0) & (held.engine == 0), end, held.end)
     by_reader = replace(plan, transfers=moving, residency=replace(held, end=longer))
     assert RoundSpace(problem, dag, plan.steps).outside(AtomicPlan(dag, by_reader)) is None
     for written in (plan, by_reader):
