@@ -176,7 +176,7 @@ def test_charges_of_full_rounds_are_there() -> None:
     assert raised > 7
 
 
-@pytest.mark.parametrize("seed", range(effort(6)))
+@pytest.mark.parametrize("seed", (37, 39, *range(30), *range(40, 70))[: effort(6)])
 def test_the_search_with_charges_loses_nothing(seed: int) -> None:
     """It finds what recursion over all sequences finds; classes of tasks that look alike never give more."""
     instance = small_instance(seed)

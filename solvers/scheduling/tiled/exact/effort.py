@@ -9,6 +9,9 @@ from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 CLIMB_SHARE = 0.1
 """Part of the time left that climbing from the heuristics' best plan may take."""
 
+CLIMBS_SHARE = 0.4
+"""Part of the time left in which climbs are repeated where energy counts."""
+
 CLIMB_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
 
 import numpy as np
 
@@ -69,8 +70,8 @@ class RoundProof(StatedPlans):
 
     # -- stages --------------------------------------------------------------------------------------
 
-    def climbed(self) -> None:
-        """Improve the best plan that is known, so that less is left to be stated."""
+    def climbed(self, turn: int = 0) -> None:
+        """Improve the best plan that is known, so that less is left to be stated; other moves in each turn."""
         search, instance = self.search, self.instance
         if search.answer is None or search.done or instance.tasks < effort.CLIMB_FROM:
             return
@@ -86,7 +87,7 @@ class RoundProof(StatedPlans):
             search.answer.plan,
             judge,
             lambda: search.done or limits.expired,
-            random.Random(search.limits.seed),
+            random.Random(search.limits.seed + turn),
             effort.CLIMB_TRIALS * instance.tasks,
         )
         annealed(search, search.answer, effort.ANNEAL_SHARE)
@@ -177,8 +178,14 @@ class RoundProof(StatedPlans):
             self.placed(order)
 
     def improved(self) -> None:
-        """Better plans close to the best one."""
+        """Better plans close to the best one; where energy counts climbs find more of them than windows."""
+        limits = self.search.limits.share(effort.CLIMBS_SHARE)
         self.climbed()
+        turns = count(1) if self.priced and self.instance.tasks >= effort.CLIMB_FROM else ()
+        for turn in turns:
+            if self.search.done or limits.expired:
+                break
+            self.climbed(turn)
         self.polished()
 
     def targeted(self, part: Fraction, share: float) -> None:
