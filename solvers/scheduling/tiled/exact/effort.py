@@ -12,6 +12,9 @@ CLIMB_SHARE = 0.1
 CLIMBS_SHARE = 0.4
 """Part of the time left in which climbs are repeated where energy counts."""
 
+FRUITLESS = 4
+"""Of these, that bring nothing better one after the other, before others are given up."""
+
 CLIMB_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import count
 
 import numpy as np
 
@@ -71,7 +70,7 @@ class RoundProof(StatedPlans):
     # -- stages --------------------------------------------------------------------------------------
 
     def climbed(self, turn: int = 0) -> None:
-        """Improve the best plan that is known, so that less is left to be stated; other moves in each turn."""
+        """Improve the best plan that is known, so that less is left to be stated; by other moves each turn."""
         search, instance = self.search, self.instance
         if search.answer is None or search.done or instance.tasks < effort.CLIMB_FROM:
             return
@@ -179,13 +178,13 @@ class RoundProof(StatedPlans):
 
     def improved(self) -> None:
         """Better plans close to the best one; where energy counts climbs find more of them than windows."""
-        limits = self.search.limits.share(effort.CLIMBS_SHARE)
-        self.climbed()
-        turns = count(1) if self.priced and self.instance.tasks >= effort.CLIMB_FROM else ()
-        for turn in turns:
-            if self.search.done or limits.expired:
-                break
+        search, fruitless, turn = self.search, 0, 0
+        limits = search.limits.share(effort.CLIMBS_SHARE)
+        while fruitless < (effort.FRUITLESS if self.priced else 1) and not (search.done or limits.expired):
+            key = search.key
             self.climbed(turn)
+            fruitless = fruitless + 1 if search.key == key or not self.priced else 0
+            turn += 1
         self.polished()
 
     def targeted(self, part: Fraction, share: float) -> None:
