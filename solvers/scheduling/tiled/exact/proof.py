@@ -70,7 +70,7 @@ class RoundProof(StatedPlans):
     # -- stages --------------------------------------------------------------------------------------
 
     def climbed(self, turn: int = 0) -> None:
-        """Improve the best plan that is known, so that less is left to be stated; by other moves each turn."""
+        """Improve the best plan that is known, so that less is left to be stated; every turn moves others."""
         search, instance = self.search, self.instance
         if search.answer is None or search.done or instance.tasks < effort.CLIMB_FROM:
             return
@@ -180,11 +180,11 @@ class RoundProof(StatedPlans):
         """Better plans close to the best one; where energy counts climbs find more of them than windows."""
         search, fruitless, turn = self.search, 0, 0
         limits = search.limits.share(effort.CLIMBS_SHARE)
-        while fruitless < (effort.FRUITLESS if self.priced else 1) and not (search.done or limits.expired):
-            key = search.key
+        self.climbed()
+        while self.priced and fruitless < effort.FRUITLESS and not (search.done or limits.expired):
+            key, turn = search.key, turn + 1
             self.climbed(turn)
-            fruitless = fruitless + 1 if search.key == key or not self.priced else 0
-            turn += 1
+            fruitless = fruitless + 1 if search.key == key else 0
         self.polished()
 
     def targeted(self, part: Fraction, share: float) -> None:
