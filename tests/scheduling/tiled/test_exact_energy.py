@@ -13,11 +13,9 @@ from effort import effort
 from ortools.sat.python import cp_model
 from studies.tiled_graphs import block, machine_of
 from studies.tiled_proofs import proven
-from tiled_plans import random_plan, random_problem
+from tiled_energies import compared, least_energy, random_case
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
@@ -27,39 +25,11 @@ from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.exact.incumbent import by_nearest_ports
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.priced_proof import PricedProof
-from tilewright.solvers.scheduling.tiled.exact.prices import EnergyUnits, energy_units
-from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
+from tilewright.solvers.scheduling.tiled.exact.prices import energy_units
+from tilewright.solvers.scheduling.tiled.exact.sharing import energy_of_places, engines_within
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, in_turn
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
-
-MACHINES = (
-    "atomic-2x2",
-    "atomic-8x8[engines=3x2,ports=corners]",
-    "atomic-8x8[engines=4x1,topology=torus]",
-    "set-edge-4x4[engines=2x2,buffer=64]",
-    "atomic-2x2[topology=htree]",
-)
-PRICES = ((4.88, 56.0), (0.0, 160.0), (90.0, 7.0), (4.88, 3.0), (0.0, 0.25))
-"""Of a byte over a link and of DRAM, in pJ: also such that DRAM costs less than links, or than buffers."""
-
-
-def random_case(seed: int) -> tuple[TiledProblem, AtomicDag, Plan]:
-    """A random problem, its atoms, and a random round plan of them.
-
-    Of odd seeds results go through DRAM; of every third one all results are outputs.
-    """
-    rng = random.Random(seed)
-    problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
-    if seed % 3 == 0:
-        dag = replace(dag, is_output=np.ones_like(dag.is_output))
-    hop, dram = rng.choice(PRICES)
-    machine = problem.machine.changed(hop_energy=hop, dram_energy=dram)
-    problem = replace(problem, machine=machine)
-    plan = random_plan(rng, problem, dag)
-    if seed % 2:
-        plan = complete(dag, machine, plan.engine, plan.first, through_dram=True)
-    return problem, dag, as_round_plan(dag, plan, machine.engines)
 
 
 @pytest.mark.parametrize("seed", range(effort(20)))
@@ -67,33 +37,6 @@ def test_no_bound_of_places_exceeds_a_random_plan(seed: int) -> None:
     """What follows from a random plan's places is at most its energy, and at least what all plans take."""
     least, bound, value = compared(*random_case(seed))
     assert least <= bound <= value
-
-
-def compared(problem: TiledProblem, dag: AtomicDag, plan: Plan) -> tuple[int, int, int]:
-    """Energy of every plan and of a plan's places at least, and that of the plan, in units."""
-    instance = RoundInstance(dag, problem.machine)
-    result = problem.evaluate(dag, plan)
-    units = energy_units(instance, Fraction(result.energy.total), 1)
-    assert units.whole
-    model = cp_model.CpModel()
-    places = zip(plan.engine.tolist(), plan.first.tolist(), strict=True)
-    runs = {(task, e, r): model.new_constant(1) for task, (e, r) in enumerate(places)}
-    energy = least_energy(model, instance, runs, units)
-    assert energy is not None
-    return units.least(instance), energy, units.counted(result.energy.total)
-
-
-def least_energy(
-    model: cp_model.CpModel, instance: RoundInstance, runs: Runs, units: EnergyUnits
-) -> int | None:
-    """The least energy of places in units; ``None`` where there are none."""
-    energy = energy_of_places(model, instance, runs, units)
-    model.minimize(energy)
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    status = solver.solve(model)
-    assert status in (cp_model.OPTIMAL, cp_model.INFEASIBLE)
-    return int(solver.value(energy)) if status == cp_model.OPTIMAL else None
 
 
 @pytest.mark.parametrize("seed", range(effort(20)))
@@ -206,6 +149,7 @@ def test_cycles_of_interest_leave_room_for_the_least_energy() -> None:
     search: TiledSearch = TiledSearch(space, Limits(1, threads=1))
     search.offer(AtomicPlan(dag, plan), "test")
     proof = PricedProof(search, space)
-    assert proof.below is not None
-    assert proof.energy(proof.most) * proof.most <= proof.below
-    assert proof.energy(proof.most + 1) * (proof.most + 1) > proof.below
+    below = proof.below()
+    assert below is not None
+    assert proof.energy(proof.most) * proof.most <= below
+    assert proof.energy(proof.most + 1) * (proof.most + 1) > below

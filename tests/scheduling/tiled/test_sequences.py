@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from functools import cache
 from itertools import combinations
 
 import pytest
 from studies.tiled_graphs import machine_of, unequal_layers
 from studies.tiled_proofs import proven
+from tiled_energies import small_instance
 
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, alike, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
@@ -16,14 +16,6 @@ from tilewright.solvers.scheduling.tiled.exact.sequences import searched
 
 MANY = 10**7
 """Cycles beyond every plan of these tests."""
-
-
-def small_instance(seed: int) -> RoundInstance:
-    """Four to six unequal atoms on two to four engines, with DRAM from slow to fast."""
-    numbers = random.Random(seed)
-    engines, dram = numbers.choice(["2x1", "3x1", "2x2"]), numbers.choice([0.5, 2.0, 8.0, 64.0])
-    machine = machine_of(f"atomic-2x2[engines={engines}]", free=True).changed(dram_rate=dram)
-    return RoundInstance(unequal_layers(numbers.choice([4, 5, 6]), seed, machine).dag, machine)
 
 
 def plain(instance: RoundInstance, *, whole: bool) -> int:

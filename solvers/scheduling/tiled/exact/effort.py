@@ -9,6 +9,12 @@ from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 CLIMB_SHARE = 0.1
 """Part of the time left that climbing from the heuristics' best plan may take."""
 
+CLIMBS_SHARE = 0.4
+"""Part of the time left in which climbs are repeated where energy counts."""
+
+FRUITLESS = 4
+"""Of these, that bring nothing better one after the other, before others are given up."""
+
 CLIMB_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 
@@ -18,8 +24,14 @@ CLIMB_TRIALS = 60
 ANNEAL_SHARE = 0.2
 """Part of the time left after it that annealing the transfers of the best plan may take."""
 
-SEQUENCE_SHARE = 0.4
+SEQUENCE_SHARE, FINER_SHARE = 0.4, 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them."""
+
+CYCLES_SHARE = 0.1
+"""Part of the time left that those for cycles alone may take where energy counts."""
+
+LINE_SHARE = 0.4
+"""Part of the time left that sequences may take for energy and cycles together."""
 
 SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
 """How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
@@ -45,6 +57,9 @@ once within those of the best plan."""
 
 POLISH_SHARE = 0.35
 """Part of the time left that improving the best plan by windows of its rounds may take."""
+
+POLISH_SHARE_PRICED = 0.6
+"""The same where energy counts, on which orders say little."""
 
 FEWEST_OPEN = 2
 """Rounds that are open at first."""

@@ -7,8 +7,10 @@ or the product.  Energy without power knows no lengths: there, tasks run one at 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import combinations
 
 from ortools.sat.python import cp_model
 
@@ -18,7 +20,8 @@ from tilewright.formulation.scheduling.tiled.search import TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
-from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
+from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
+from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy, moved_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
@@ -36,12 +39,14 @@ class PricedProof(RoundProof):
     """Proves the round plan of least energy, or of least energy times cycles."""
 
     priced = True
+    sequence_share, polish_share = effort.CYCLES_SHARE, effort.POLISH_SHARE_PRICED
 
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         super().__init__(search, space)
         self.product = space.problem.objective.key_powers == (1, 1)
         self.serial = not self.product and space.problem.machine.engine.static_power == 0
-        self._least, self._shared = 0, Fraction(0)
+        self._least, self._shared, self._lines = 0, Fraction(0), dict[Fraction, Fraction]()
+        """By price of a cycle, pJ but for power and cycles at that price that no plan is below."""
         self._settle()
 
     def _settle(self) -> None:
@@ -88,6 +93,67 @@ class PricedProof(RoundProof):
             self._shared = Fraction(run.bound, self.units.scale)
             self._settle()
 
+    # -- energy and cycles together -------------------------------------------------------------------
+
+    def sequenced(self) -> Order | None:
+        """The same for cycles alone; then for energy and cycles together, at the price of the best plan."""
+        orders = [super().sequenced()]
+        known = self.search.evaluation
+        if known is not None and not self.search.done:
+            orders.append(self.lined(known.energy.total, known.cycles))
+        return min((order for order in orders if order), key=lambda order: order.cycles, default=None)
+
+    def lined(self, energy: float, cycles: int) -> Order | None:
+        """Bounds on energy plus cycles times a price, and the best order that follows one of its sequences.
+
+        Parameters
+        ----------
+        energy, cycles : of a plan; where a little less of one for more of the other leaves their product as
+            it is, the price of a cycle is energy over cycles
+        """
+        self._settle()
+        units, least = self.units, self.units.least(self.instance)
+        price = units.cycle + self.product * max(1, int(Fraction(energy) * units.scale / cycles))
+        charges = RoundCharges(self.instance, units, price)
+
+        def reported(parts: int) -> None:
+            level = (least + Fraction(price * parts, self.instance.unit)) / units.scale
+            per_cycle = Fraction(price, units.scale)
+            self._lines[per_cycle] = max(level, self._lines.get(per_cycle, level))
+            self.reported(self.floor(), "energy of sequences")
+
+        most = self.instance.unit * cycles + charges.parts(units.counted(energy) - least)
+        return self.followed(self.search.limits.share(effort.LINE_SHARE), lambda: most, reported, charges)
+
+    def floor(self) -> int:
+        """What no value is below: the least over all energies and cycles that bounds allow.
+
+        Between two lines energy falls by a price for each cycle, so that a product is least at an end.
+        """
+        lines = {Fraction(0): Fraction(self.moved, self.units.scale), **self._lines}
+        power = Fraction(self.units.cycle, self.units.scale)
+        corners = {Fraction(self.least)}
+        for price, other in combinations(lines, 2):
+            corners.add((lines[price] - lines[other]) / (price - other))
+
+        def value(cycles: Fraction) -> Fraction:
+            energy = max(level - price * cycles for price, level in lines.items()) + power * cycles
+            return energy * cycles if self.product else energy
+
+        return int(self.units.scale * min(value(max(corner, Fraction(self.least))) for corner in corners))
+
+    def limit(self, model: cp_model.CpModel, moved: cp_model.LinearExpr, cycles: cp_model.IntVar) -> None:
+        """State what is known of energy and cycles together.
+
+        Parameters
+        ----------
+        model : with the variables
+        moved, cycles : units of energy but for power, and cycles
+        """
+        for price, level in self._lines.items():
+            units = math.ceil(price * self.units.scale)
+            model.add(moved + units * cycles >= int(level * self.units.scale))
+
     # -- energies and cycles of interest ---------------------------------------------------------------
 
     def value(self, energy: int, cycles: int) -> int:
@@ -106,15 +172,13 @@ class PricedProof(RoundProof):
             return None
         return self.value(self.units.counted(plan.energy.total) + (not self.units.whole), plan.cycles)
 
-    @property
-    def below(self) -> int | None:
-        """The largest value of what is still of interest."""
-        return None if self.best is None else self.best - self.units.whole
+    def below(self, *, begun: bool = False) -> int | None:
+        """The largest value of what is still of interest; the best plan's, too, where it has ``begun``."""
+        return None if self.best is None else self.best - (self.units.whole and not begun)
 
-    @property
-    def most(self) -> int:
-        """Cycles of what is still of interest."""
-        below = self.below
+    def within(self, *, begun: bool) -> int:
+        """Cycles of what is still of interest, in which the least energy leaves room for it."""
+        below = self.below(begun=begun)
         if self.serial or below is None:
             return self.longest
         low, high = 0, self.longest
@@ -133,9 +197,11 @@ class PricedProof(RoundProof):
     @property
     def count(self) -> int:
         """Rounds of plans of interest; those of one task each where lengths do not count."""
-        if self.most < self.least:
-            return 0
-        return self._rounds if self.serial else super().count
+        return 0 if self.most < self.least else super().count
+
+    def rounds_within(self, cycles: int) -> int:
+        """The same of plans of at most so many cycles."""
+        return self._rounds if self.serial else super().rounds_within(cycles)
 
     @property
     def _rounds(self) -> int:
@@ -148,19 +214,23 @@ class PricedProof(RoundProof):
         """Its tasks in turn, where lengths do not count."""
         return in_turn(plan, self.instance.tasks, self.instance.engines) if self.serial else plan
 
-    def statement(self, given: Given = FREE, most: int | None = None) -> PlanStatement:
+    def statement(
+        self, given: Given = FREE, most: int | None = None, *, begun: bool = False
+    ) -> PlanStatement:
         """The statement of plans of interest, which minimises their energy or its product with cycles."""
         self._settle()
-        statement = super().statement(given, most)
+        statement = super().statement(given, most, begun=begun)
         rounds, moved = statement.rounds, moved_energy(statement, self.units)
-        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, moved)
+        below = self.below(begun=begun)
+        self.minimise(statement.model, rounds.cycles, rounds.longest, statement.runs, below, moved)
         return statement
 
     def order_model(self, count: int, most: int) -> OrderModel:
         """The relaxation with an engine for each task, which minimises what follows from both."""
         self._settle()
         model = super().order_model(count, most)
-        self.minimise(model.model, model.rounds.cycles, model.rounds.longest, model.on_engines())
+        rounds = model.rounds
+        self.minimise(model.model, rounds.cycles, rounds.longest, model.on_engines(), self.below())
         return model
 
     def minimise(
@@ -169,6 +239,7 @@ class PricedProof(RoundProof):
         cycles: cp_model.IntVar,
         longest: int,
         runs: Runs,
+        below: int | None,
         moved: cp_model.LinearExpr | None = None,
     ) -> None:
         """State the objective: energy that follows from places, and from movements where they are known.
@@ -178,9 +249,10 @@ class PricedProof(RoundProof):
         model, cycles : of a statement
         longest : parts of a cycle that it may take
         runs : where and when tasks may run
+        below : the largest value of interest, if any is known
         moved : units that its movements take
         """
-        below, longest = self.below, longest // self.instance.unit
+        longest //= self.instance.unit
         power = self.units.cycle  # none where lengths are not stated
         least = self.energy(self.least)
         if below is None:
@@ -190,6 +262,7 @@ class PricedProof(RoundProof):
         else:
             most = below // max(1, self.least) if self.product else below
         energy = model.new_int_var(least, max(least, most), "energy")
+        self.limit(model, energy - power * cycles, cycles)
         model.add(energy >= energy_of_places(model, self.instance, runs, self.units) + power * cycles)
         if moved is not None:
             model.add(energy >= moved + power * cycles + self.units.atoms)
@@ -206,7 +279,7 @@ class PricedProof(RoundProof):
     def raise_bound(self, cycles: int, source: str) -> None:
         """Report a bound on cycles, and with it on what is minimised."""
         self._least = max(self._least, cycles)
-        self.raise_value(self.value(self.energy(self._least), self._least), source)
+        self.raise_value(self.floor(), source)
 
     def raise_value(self, value: int, source: str) -> None:
         """Report a bound in units; where nothing is rounded, one that the best plan meets is its key."""

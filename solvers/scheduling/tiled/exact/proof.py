@@ -14,47 +14,28 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.plan import Plan
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
-from tilewright.solvers.cpsat_run import CpSatRun, Values
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan
+from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact import effort
+from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
 from tilewright.solvers.scheduling.tiled.exact.climbing import annealed, climb
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
-from tilewright.solvers.scheduling.tiled.exact.decode import hint, plan_of
+from tilewright.solvers.scheduling.tiled.exact.decode import hint
 from tilewright.solvers.scheduling.tiled.exact.incumbent import placed_plans
-from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
 from tilewright.solvers.scheduling.tiled.exact.sequences import RoundSequence, searched
-from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace
-from tilewright.solvers.scheduling.tiled.exact.statement import plan_statement
-from tilewright.solvers.scheduling.tiled.exact.variables import FREE, Given, PlanStatement
+from tilewright.solvers.scheduling.tiled.exact.stated_plans import StatedPlans
+from tilewright.solvers.scheduling.tiled.exact.variables import Given
 
 
-class RoundProof:
-    """Proves the best round plan of given atoms.
-
-    Parameters
-    ----------
-    search : its problem is the space
-
-    Attributes
-    ----------
-    given : what is given of all plans of the space
-    priced, serial : whether energy counts; whether one task runs at a time, and lengths do not count
-    """
-
-    given = FREE
-    priced = serial = False
-
-    def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
-        self.search, self.space = search, space
-        self.instance = RoundInstance(space.dag, space.problem.machine)
+class RoundProof(StatedPlans):
+    """Proves the best round plan of given atoms."""
 
     def run(self) -> Outcome:
         """Close the gap, or as much of it as limits allow; the message names the space."""
@@ -86,50 +67,10 @@ class RoundProof:
             return Outcome(True, f"no plan in the space: {self.space.space}; buffers are too small for it")
         return Outcome(message=self.space.space)
 
-    refuted = False
-    """Whether a model without a solution has shown that there is nothing better than the best plan."""
-
-    # -- limits of the statement ---------------------------------------------------------------------
-
-    @property
-    def most(self) -> int:
-        """Cycles of what is still of interest: fewer than the best plan's, or anything that may be needed."""
-        key = self.search.key
-        return self.longest if key is None else int(key) - 1
-
-    @property
-    def longest(self) -> int:
-        """Cycles that no best plan exceeds: every round with its longest task and all data everywhere."""
-        instance = self.instance
-        slowest = min(rate for rate in (instance.dram_rate, *instance.link_rates) if rate is not None)
-        copies = instance.engines + 1
-        moved = -(-copies * sum(instance.size) // slowest)
-        hops = instance.hop_cycles * len(instance.net.rates)
-        return (instance.tasks + self.space.idle + 1) * (max(instance.cycles) + 2 * int(moved) + hops + 1)
-
-    @property
-    def least(self) -> int:
-        """The bound so far."""
-        return 0 if self.search.bound is None else int(self.search.bound)
-
-    @property
-    def count(self) -> int:
-        """Rounds that a plan of interest may have, with one for the last write-backs; 0 where none can be."""
-        rounds = self.instance.most_rounds(self.most)
-        return rounds and rounds + self.space.idle + 1
-
-    @property
-    def decisions(self) -> int:
-        """Movements that the whole statement decides, at most."""
-        instance = self.instance
-        return (
-            len(instance.readers) * instance.engines * (instance.engines + len(instance.ports)) * self.count
-        )
-
     # -- stages --------------------------------------------------------------------------------------
 
-    def climbed(self) -> None:
-        """Improve the best plan that is known, so that less is left to be stated."""
+    def climbed(self, turn: int = 0) -> None:
+        """Improve the best plan that is known, so that less is left to be stated; every turn moves others."""
         search, instance = self.search, self.instance
         if search.answer is None or search.done or instance.tasks < effort.CLIMB_FROM:
             return
@@ -145,24 +86,52 @@ class RoundProof:
             search.answer.plan,
             judge,
             lambda: search.done or limits.expired,
-            random.Random(search.limits.seed),
+            random.Random(search.limits.seed + turn),
             effort.CLIMB_TRIALS * instance.tasks,
         )
         annealed(search, search.answer, effort.ANNEAL_SHARE)
 
+    sequence_share, polish_share = effort.SEQUENCE_SHARE, effort.POLISH_SHARE
+    """Parts of the time left that sequences may take for cycles alone, and windows of the best plan."""
+
     def sequenced(self) -> Order | None:
-        """Bounds of sequences of rounds, in finer and finer detail, and the best order that follows one."""
-        limits, best = self.search.limits.share(effort.SEQUENCE_SHARE), None
+        """Bounds of sequences of rounds, and the best order that follows one."""
+        return self.followed(
+            self.search.limits.share(self.sequence_share),
+            lambda: self.most,
+            lambda cycles: self.raise_bound(cycles, "sequences"),
+        )
+
+    def followed(
+        self,
+        limits: Limits,
+        most: Callable[[], int],
+        reported: Callable[[int], None],
+        charges: RoundCharges | None = None,
+    ) -> Order | None:
+        """The best order that follows a sequence of rounds, in finer and finer detail.
+
+        Parameters
+        ----------
+        limits : of all searches, and of the orders
+        most, reported, charges : of each, as of `searched`
+        """
+        best, stated = None, set[object]()
         for together, ways in effort.SEQUENCES:
+            classes = together(self.instance)
+            if (classes, ways) in stated:
+                continue
+            stated.add((classes, ways))
             if self.search.done or limits.expired or not self.count:
                 break
-            mine = limits.share(effort.SEQUENCE_SHARE)
+            mine = limits.share(effort.FINER_SHARE)
             sequence = searched(
-                Counts(self.instance, together(self.instance), ways),
-                self.most,
+                Counts(self.instance, classes, ways),
+                most(),
                 lambda share=mine: self.search.done or share.expired,  # type: ignore[misc]
-                lambda cycles: self.raise_bound(cycles, "sequences"),
+                reported,
                 steady=self.space.idle == 0,
+                charges=charges,
             )
             if sequence.rounds is None or self.search.done:
                 continue
@@ -183,19 +152,22 @@ class RoundProof:
         orders = [self.sequenced()]
         if self.search.done or self.closed():
             return
+        large = self.decisions > effort.EARLY_DECISIONS
+        if self.priced and large:  # orders say little of energy
+            self.improved()
         orders.append(self.ordered(self.count, self.search.limits.share(effort.FIRST_SHARE), True))
         if self.refuted:
             return
         for order in orders:
             if order is not None:
                 self.placed(order)
-        if self.decisions <= effort.EARLY_DECISIONS and not self.search.done:
+        if not large and not self.search.done:
             self.whole(self.search.limits.share(effort.EARLY_SHARE))
             if self.refuted:
                 return
         self.targeted(effort.TARGETS[0], effort.TARGET_SHARE)
-        self.climbed()
-        self.polished()
+        if not (self.priced and large):
+            self.improved()
         for target in effort.TARGETS[1:]:
             self.targeted(target, effort.FIRST_SHARE)
         if self.search.done or self.closed():
@@ -204,13 +176,24 @@ class RoundProof:
         if order is not None and not self.refuted:
             self.placed(order)
 
+    def improved(self) -> None:
+        """Better plans close to the best one; where energy counts climbs find more of them than windows."""
+        search, fruitless, turn = self.search, 0, 0
+        limits = search.limits.share(effort.CLIMBS_SHARE)
+        self.climbed()
+        while self.priced and fruitless < effort.FRUITLESS and not (search.done or limits.expired):
+            key, turn = search.key, turn + 1
+            self.climbed(turn)
+            fruitless = fruitless + 1 if search.key == key else 0
+        self.polished()
+
     def targeted(self, part: Fraction, share: float) -> None:
         """Seek an order of few rounds that leaves no more than a part of the gap, and plans of it."""
         if self.search.done or self.closed():
             return
-        key = self.search.key
         few = self.fewest or -(-self.instance.tasks // self.instance.engines) + self.space.idle
-        most = None if key is None else self.least + int(part * (int(key) - 1 - self.least))
+        known = self.search.key is not None
+        most = self.least + int(part * (self.most - self.least)) if known else None
         order = self.ordered(
             min(few + effort.SPARE + 1, self.count), self.search.limits.share(share), False, most
         )
@@ -284,7 +267,7 @@ class RoundProof:
         """Open the best plan's rounds a few at a time, all others keeping their atoms and engines, until no
         window of so many rounds holds anything better; then open more."""
         search = self.search
-        limits = search.limits.share(effort.POLISH_SHARE)
+        limits = search.limits.share(self.polish_share)
         chance, width, left = random.Random(search.limits.seed), effort.FEWEST_OPEN, list[int]()
         while search.answer is not None and not (search.done or limits.expired or self.closed()):
             plan, key = self.begun(search.answer.plan), search.key
@@ -293,7 +276,8 @@ class RoundProof:
                 left = chance.sample(range(max(1, rounds - width + 1)), k=max(1, rounds - width + 1))
             begin = left.pop()
             open_rounds = range(begin, min(begin + width, rounds))
-            statement = self.statement(Given(plan.first.tolist(), plan.engine.tolist(), open_rounds))
+            given = Given(plan.first.tolist(), plan.engine.tolist(), open_rounds)
+            statement = self.statement(given, begun=True)
             hint(statement, plan)
             self.start(statement, "windows", limits.share(1.0, effort.LONGEST_WINDOW), None).solve()
             if search.key != key:
@@ -307,89 +291,8 @@ class RoundProof:
         """Solve the whole statement within limits."""
         if self.closed():
             return
-        statement = self.statement(self.given)
+        statement = self.statement(self.given, begun=True)
         if self.search.answer is not None:
             hint(statement, self.begun(self.search.answer.plan))
         run = self.start(statement, "plans", limits, lambda bound: self.reported(bound, "plans"))
         self.closed(run.solve(), run, "plans", self.raise_value)
-
-    def begun(self, plan: Plan) -> Plan:
-        """A plan as the statement has it."""
-        return plan
-
-    def statement(self, given: Given = FREE, most: int | None = None) -> PlanStatement:
-        """The statement of what is still of interest.
-
-        Parameters
-        ----------
-        given : what of the plans is given
-        most : cycles; by default those of what is still of interest
-        """
-        return plan_statement(
-            self.instance,
-            self.count if given.order is None else max(given.order) + 2,
-            self.space.idle,
-            self.least,
-            self.most if most is None else most,
-            given=given,
-            priced=self.priced,
-            serial=self.serial,
-            check=self.search.limits.check,
-        )
-
-    def start(
-        self, statement: PlanStatement, source: str, limits: Limits, on_bound: Callable[[int], None] | None
-    ) -> CpSatRun:
-        """A run that offers what it finds.
-
-        Parameters
-        ----------
-        statement : the model
-        source : what the trace calls its solutions
-        limits : of the run
-        on_bound : called with every better bound
-        """
-
-        def on_solution(values: Values) -> None:
-            self.search.confirm(AtomicPlan(self.space.dag, plan_of(statement, values)), source)
-
-        return CpSatRun(statement.model, limits, lambda: self.search.done, on_solution, on_bound)
-
-    def closed(
-        self,
-        status: cp_model.CpSolverStatus | None = None,
-        run: CpSatRun | None = None,
-        source: str = "rounds",
-        raised: Callable[[int, str], None] | None = None,
-    ) -> bool:
-        """Whether nothing better than the best plan is left; raises the bound accordingly.
-
-        Parameters
-        ----------
-        status, run : of a statement that has ended, if any
-        source : what the trace calls its bound
-        raised : takes the bound of its objective; by default that is cycles
-        """
-        if run is not None:
-            self.search.doubt(run.doubt)
-        if status is not None and run is not None and status == cp_model.OPTIMAL:
-            (raised or self.raise_bound)(run.bound, source)
-            return self.search.done
-        if status == cp_model.INFEASIBLE or (status is None and not self.count):
-            self.refuted = True
-            if self.search.key is not None:
-                self.search.raise_bound(self.search.key, source)
-            return True
-        return False
-
-    def raise_bound(self, cycles: int, source: str) -> None:
-        """Report a bound on round plans of these atoms."""
-        self.search.raise_bound(Fraction(cycles), source)
-
-    def raise_value(self, value: int, source: str) -> None:
-        """Report a bound on the whole statement's objective: cycles."""
-        self.raise_bound(value, source)
-
-    def reported(self, value: int, source: str) -> None:
-        """Take a bound of a statement that is still being solved."""
-        self.raise_value(value, source)

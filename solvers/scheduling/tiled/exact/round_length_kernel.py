@@ -33,6 +33,10 @@ class Tables(NamedTuple):
     linked : whether what the round before has run is distinguished, and hops and results count
     engines : tasks of a round at most
     ceiling : of what is of interest
+    inside, charge : (family, class, number) tasks of a family at least; (family, number) what they cost in
+        one round (`charges`)
+    far, by_far : per class what one link to a port costs; the classes, those of most first
+    ways : links from engines to ports, in rising order
     """
 
     number: Int64s
@@ -60,6 +64,11 @@ class Tables(NamedTuple):
     linked: int
     engines: int
     ceiling: int
+    inside: Int64s
+    charge: Int64s
+    far: Int64s
+    by_far: Int64s
+    ways: Int64s
 
 
 class Exchange(NamedTuple):
@@ -71,6 +80,26 @@ class Exchange(NamedTuple):
     choice: Int64s
     length: Int64s
     free: Int64s
+
+
+@compiled
+def charged(t: Tables, s: Int64s) -> Any:
+    """What a round of tasks ``s`` per class costs: copies for families, and links to engines away from ports.
+
+    The engines that are nearest to ports take those tasks to which a link matters most.
+    """
+    cost, taken = 0, 0
+    for f in range(len(t.charge)):
+        together = 0
+        for c in range(len(s)):
+            together += t.inside[f, c, s[c]]
+        cost += t.charge[f, together]
+    for i in range(len(s)):
+        c = t.by_far[i]
+        for _ in range(s[c]):
+            cost += t.ways[taken] * t.far[c]
+            taken += 1
+    return cost
 
 
 @compiled

@@ -22,6 +22,7 @@ from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import (
     Exchange,
     Tables,
     begun,
+    charged,
     exchanged,
     passed,
     ported,
@@ -128,6 +129,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                     needed += most * t.time[g]
             if not t.linked and size < t.engines and _fillable(t, n, s, m, available, read, longest):
                 continue
+            cost = charged(t, s)
             # what earlier rounds left no time for passes DRAM now, and the tasks that read it wait
             late = max(0, needed - fetched)
             wait = late + late_counted
@@ -159,7 +161,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 length = max(least_length, late + whole, ported(t, extra))
                 if wait > 0 and reading:
                     length = max(length, wait + shortest)
-                new_time = time + length
+                new_time = time + length + cost
                 new_moved = min(moved + length - whole, t.fluid + out_before)
                 if done + size == total:
                     new_time += max(out_now, out_passing, t.fluid + t.leaving - new_moved)
@@ -226,7 +228,8 @@ def _rest(t: Tables, n: Int64s, counted: int, time: int, moved: int) -> Any:
 def _fillable(
     t: Tables, n: Int64s, s: Int64s, m: Int64s, available: Int64s, read: Int64s, longest: int
 ) -> bool:
-    """Whether another task could run in the round at no cost: no longer than the rest, nothing new read."""
+    """Whether another task could run in the round at no cost: no longer than the rest, nothing new read, no
+    charge."""
     for c in range(len(n)):
         if s[c] == available[c] or t.cycles[c] > longest:
             continue
@@ -235,6 +238,11 @@ def _fillable(
             if t.blocks[g, c, m[c] + 1] > read[g]:
                 free = False
                 break
+        if free:
+            alone = charged(t, s)
+            s[c] += 1
+            free = charged(t, s) == alone
+            s[c] -= 1
         if free:
             return True
     return False

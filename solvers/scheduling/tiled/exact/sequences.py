@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from tilewright.foundation.arrays import Int64s
+from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges, free_of_charge
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.label_kernel import BEST, BOUND, LABELS, Memory, memory_of
 from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import Tables
@@ -33,7 +34,7 @@ class RoundSequence:
 
     Parameters
     ----------
-    bound : lower bound on the cycles of all round plans
+    bound : lower bound on the cycles of all round plans; with charges, on parts of a cycle and charges
     ended : whether it is the relaxation's optimum, or no plan is below what was asked
     counts : the classes
     rounds : per round the number of tasks of each class, where an optimum was found
@@ -47,8 +48,8 @@ class RoundSequence:
     labels: int
 
 
-def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
-    """Arrays for the kernel; ``most`` cycles are still of interest; ``steady`` as of `searched`.
+def tables_of(counts: Counts, ceiling: int, charges: RoundCharges, *, steady: bool) -> Tables:
+    """Arrays for the kernel; ``ceiling``: parts of a cycle that are of no interest; others as of `searched`.
 
     Hops and results of the round before count for classes that determine what has run, on few engines.
     """
@@ -76,6 +77,7 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
             group_strides[g] = stride
             stride *= many
             ways *= many
+    far = charges.far(classes)
     sinks = [[counts.leaving(t) for t in members if not instance.after[t]] for members in classes]
     return Tables(
         number=np.array([len(members) for members in classes], dtype=np.int64),
@@ -110,7 +112,12 @@ def tables_of(counts: Counts, most: int, *, steady: bool) -> Tables:
         steady=int(steady),
         linked=int(linked),
         engines=instance.engines,
-        ceiling=most * instance.unit + 1,
+        ceiling=ceiling,
+        inside=charges.inside(classes),
+        charge=charges.charges(),
+        far=far,
+        by_far=np.argsort(-far, kind="stable").astype(np.int64),
+        ways=charges.ways(),
     )
 
 
@@ -122,20 +129,24 @@ def searched(
     labels: int = LABELS_AT_MOST,
     *,
     steady: bool = True,
+    charges: RoundCharges | None = None,
 ) -> RoundSequence:
     """Search until an optimum is proven, memory is full, or the time is over; at once where there are more
     states than numbers.
 
     Parameters
     ----------
-    most : cycles of what is of interest
+    most : cycles of what is of interest; with charges, parts of a cycle
     reported : called with every better bound
     steady : whether every step before the last atom runs one
+    charges : what rounds cost beside their lengths
     """
     if prod(len(members) + 1 for members in counts.classes) >= LARGEST_KEY:
         return RoundSequence(0, False, counts, None, 0)
-    tables, memory = (tables_of(counts, most, steady=steady), memory_of(labels))
-    unit = counts.instance.unit
+    instance = counts.instance
+    unit = instance.unit if charges is None else 1
+    charges = charges or free_of_charge(instance)
+    tables, memory = tables_of(counts, most * unit + 1, charges, steady=steady), memory_of(labels)
     start(tables, memory)
     status, bound, pops = RUNNING, 0, 1
     while status == RUNNING and not over():

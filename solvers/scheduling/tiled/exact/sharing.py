@@ -7,7 +7,8 @@ With S(b) the engines that run a reader of block b:
   as many links as the nearest port is away;
 - a result is where it was made.  Every other engine that reads it receives it, or the part that it reads, by
   a link out of a buffer, or from DRAM; a result that is there serves for all its parts;
-- an output passes the links from its engine to the nearest port;
+- an output passes the links from its engine to the nearest port, some of which copies of it pass that other
+  engines receive, which may write it back;
 - tasks of one round are on different engines, so that the readers among them count one by one.
 
 Without rounds an engine still runs one task at a time, so that within some cycles it runs no more than these
@@ -96,12 +97,10 @@ class _Places:
                 constant += instance.size[block] * units.dram
                 self._from_dram(block)
         for task in range(instance.tasks):
-            self._result(task)
+            copies = self._result(task)
             if instance.outputs[task]:
                 constant += instance.size[task] * (units.dram + units.read)
-                for e in range(instance.engines):
-                    if (task, e) in self.on:
-                        self._charge(self.on[task, e], task, units.hop * self.away[e])
+                self._leaves(task, copies)
         variables, prices = [variable for variable, _ in self.terms], [price for _, price in self.terms]
         return cp_model.LinearExpr.weighted_sum(variables, prices) + constant
 
@@ -129,8 +128,17 @@ class _Places:
         self._charge(links, block, self.link)
         self._apart(readers, there, 0)
 
-    def _result(self, task: int) -> None:
-        """Copies of a result, or of its parts, on engines that have not made it."""
+    def _leaves(self, task: int, copies: list[Literal]) -> None:
+        """Links to the nearest port: of those that its copies pass, one each is counted already."""
+        away = [
+            (self.away[e], self.on[task, e]) for e in range(self.instance.engines) if (task, e) in self.on
+        ]
+        links = self.model.new_int_var(0, max(self.away), "")
+        self.model.add(links >= sum(far * on for far, on in away) - sum(copies))
+        self._charge(links, task, self.units.hop)
+
+    def _result(self, task: int) -> list[Literal]:
+        """Copies of a result, or of its parts, on engines that have not made it; those of the whole."""
         instance, model = self.instance, self.model
         parts = [block for block in instance.readers if instance.parent[block] == task and block != task]
         wholes: list[Literal] = []
@@ -155,6 +163,7 @@ class _Places:
             self._charge(some, block, self.sent)
             served = copies if block == task else [*copies, *wholes]
             self._apart(instance.readers.get(block, ()), served, 1)
+        return wholes if instance.after[task] else []
 
     def _apart(self, readers: Sequence[int], copies: list[Literal], made: int) -> None:
         """The readers of one round need a copy each, but for so many that are where it was made."""
