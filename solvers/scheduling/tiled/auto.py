@@ -2,9 +2,10 @@
 
 First come plans of several kinds, each in a part of the time: atoms of shared layers (`atomic`); streams
 where energy alone counts or plans are quick (`streams`); unless these lead for an energy, layouts of all
-layers (`layouts`); then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plans of
-every kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread: two
-that build plans wait for each other's interpreter (docs/tiled-methods.md).
+layers (`layouts`); then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards
+neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds more
+often.  All runs in one thread: two that build plans wait for each other's interpreter
+(docs/tiled-methods.md).
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class _Portfolio:
             self._add("atoms", start)
 
     def begin_streams(self) -> None:
-        """Plans of streams, where plans are quick or energy alone counts; further ones where they lead then."""
+        """Plans of streams where energy alone counts, more where they lead, and where plans are quick."""
         if not (self._energy_alone or self._quick):
             return
         part = STREAMS if self._energy_alone else QUICK_STREAMS
@@ -201,8 +202,8 @@ class _Portfolio:
             self._add("streams", start)
 
     def begin_layouts(self) -> None:
-        """Plans of layouts, and neighbourhoods of the best ones, unless streams lead for an energy, or atoms leave
-        them far behind.
+        """Plans of layouts, and neighbourhoods of the best ones, unless streams lead for an energy, or atoms
+        are far ahead.
         """
         part = replace(LAYOUTS, seconds=self.laying)
         if self.sites and part.starved(self.search):
