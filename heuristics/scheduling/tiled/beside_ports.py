@@ -19,7 +19,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 HELD = 0.8
 """Part of all buffers that weights fill at most before their layer begins."""
 
-LONG = 0.1
+LONG = 0.4
 """Where buffers hold all weights, these stay where they are if all work takes that part of their time."""
 
 EVEN = 0.9

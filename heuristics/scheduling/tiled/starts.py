@@ -61,7 +61,7 @@ BANDS = 0.25
 """Part of the time left in which bands of rows may be tried, and then smoothed."""
 
 CROWDED = 2
-"""Bands are tried where buffers hold fewer than that many times the results of a layer."""
+"""For an energy, bands are tried where buffers hold fewer than that many times the results of a layer."""
 
 BEST_BANDS = 3
 """Bands that are smoothed, and tried on regions of the machine."""
@@ -278,12 +278,14 @@ class Starts:
     def _banded(self) -> Iterator[None]:
         """Bands of rows on the whole machine, and the best ones on its regions.
 
-        Where plans are made quickly, and buffers do not hold the results of a layer beside as many others.
+        Where plans are made quickly, and cycles count, since bands bring data and compute at once, or buffers
+        do not hold the results of a layer beside as many others.
         """
         best = self.leader
         if best is None or best.judged[1].dag.tasks > QUICK:
             return
-        if CROWDED * widest_result(best.judged[1].dag) <= self._problem.machine.on_chip_bytes:
+        crowded = CROWDED * widest_result(best.judged[1].dag) > self._problem.machine.on_chip_bytes
+        if not crowded and not self._problem.objective.delay_power:
             return
         trying = self._search.within(self._granted.share(BANDS))
         ranked: list[tuple[Fraction, str, Sizes, AtomicDag]] = []

@@ -1,10 +1,11 @@
 """The default: several methods over one best plan, each given time as long as that pays.
 
 First come plans of several kinds, each in a part of the time: atoms of shared layers (`atomic`); streams
-where energy alone counts (`streams`); unless these lead, layouts of all layers (`layouts`); then resource
-allocation trees (`set`) and chains of segments (`kapla`).  Afterwards neighbourhoods of the best plans of
-every kind (`lns`) are visited, where more was gained for the seconds more often.  All runs in one thread: two
-that build plans wait for each other's interpreter (docs/tiled-methods.md).
+where energy alone counts or plans are quick (`streams`); unless these lead for an energy, layouts of all
+layers (`layouts`); then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards
+neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds more
+often.  All runs in one thread: two that build plans wait for each other's interpreter
+(docs/tiled-methods.md).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
-from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
+from tilewright.heuristics.scheduling.tiled.starts import QUICK, Start, Starts
 from tilewright.heuristics.scheduling.tiled.streams import method as streams
 from tilewright.solvers.scheduling.tiled.lns import Neighbourhoods, Yield, next_turn
 
@@ -74,6 +75,9 @@ ATOMS, LAYOUTS, FURTHER = _Part(0.08, 1.0, 0.25), _Part(0.45, 0.0, 0.8), _Part(0
 
 STREAMS, STREAMING = _Part(0.25, 0.0, 0.25), _Part(0.5, 0.0, 0.5)
 """The time for plans of streams where energy alone counts, and for more of them where these lead."""
+
+QUICK_STREAMS = _Part(0.1, 0.0, 0.1)
+"""The time for plans of streams where cycles count, too, and plans are quick."""
 
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
@@ -184,24 +188,27 @@ class _Portfolio:
             self._add("atoms", start)
 
     def begin_streams(self) -> None:
-        """Plans of streams, where energy alone counts; these are changed further where they lead."""
-        if self.search.problem.problem.objective.delay_power:
+        """Plans of streams where energy alone counts, more where they lead, and where plans are quick."""
+        if not (self._energy_alone or self._quick):
             return
-        stages, within = Stages(self.search, self._name("streams")), STREAMS.of(self.search)
+        part = STREAMS if self._energy_alone else QUICK_STREAMS
+        stages, within = Stages(self.search, self._name("streams")), part.of(self.search)
         start = streams.started(self.search, stages, within)
         start.climb(stages, within)
         key = self.search.key
-        if key is not None and start.judged[0] <= HOPEFUL * key:
+        if self._energy_alone and key is not None and start.judged[0] <= HOPEFUL * key:
             start.wander(stages, STREAMING.of(self.search))
         if key is not None and start.judged[0] <= NEAR * key:
             self._add("streams", start)
 
     def begin_layouts(self) -> None:
-        """Plans of layouts, and neighbourhoods of the best ones, unless streams lead, or atoms leave them far
-        behind.
+        """Plans of layouts, and neighbourhoods of the best ones, unless streams lead for an energy, or atoms
+        are far ahead.
         """
         part = replace(LAYOUTS, seconds=self.laying)
-        if self.sites and (part.starved(self.search) or self._leading().kind == "streams"):
+        if self.sites and part.starved(self.search):
+            return
+        if self.sites and self._energy_alone and self._leading().kind == "streams":
             return
         stages, within = Stages(self.search, self._name("layouts")), part.of(self.search)
         try:
@@ -215,7 +222,8 @@ class _Portfolio:
         for start in starts[:SEVERAL]:
             if start.judged[0] <= NEAR * key:
                 self._add("layouts", start)
-        if starts[0].judged[0] <= HOPEFUL * key:
+        # a climb of quick plans gains more than other plans are ahead
+        if starts[0].judged[0] <= (NEAR if self._quick else HOPEFUL) * key:
             numbers = random.Random(self.search.limits.seed)
             climbed = starts[0].climbed(stages, numbers, within)
             if climbed.state != starts[0].state:
@@ -292,6 +300,17 @@ class _Portfolio:
         near.settle(calls)
         if near.best[0] < site.near.best[0]:
             site.near = near
+
+    @property
+    def _energy_alone(self) -> bool:
+        """Whether the objective is an energy, whatever the cycles."""
+        return not self.search.problem.problem.objective.delay_power
+
+    @property
+    def _quick(self) -> bool:
+        """Whether the best plan of atoms has so few that many plans can be tried."""
+        start = None if self.starts is None else self.starts.leader
+        return start is not None and start.judged[1].dag.tasks <= QUICK
 
     def _leading(self) -> _Site:
         """The one with the best plan."""

@@ -53,8 +53,8 @@ PROOF, PART = 4.0, 0.05
 """Seconds for the proof of such a window at most, and the part of the time left."""
 
 
-FADING = 0.98
-"""What a visit counts of the one after it: a gain of fifty visits ago says little of the next one."""
+FADING = 0.9
+"""What a visit counts of the one after it: a gain of twenty visits ago says little of the next one."""
 
 HEAD_START = 1.0, 20
 """Seconds, and mean visits where those take less, for which each way is taken to have gained a little."""

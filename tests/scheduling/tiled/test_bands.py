@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,12 +12,16 @@ import pytest
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
-from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled import starts
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.bands import all_band_sizes, band_sizes
 from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.refining import Sizes
+from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.scheduling.tiled.running import plan_run
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -87,3 +93,28 @@ def test_the_method_tries_bands() -> None:
             assert judged <= key
             tried += 1
     assert tried >= 4
+
+
+@pytest.mark.parametrize(
+    ("objective", "buffer", "tried"),
+    [("edp", 128, True), ("makespan", 128, True), ("energy", 128, False), ("energy", 16, True)],
+)
+def test_bands_are_tried_where_cycles_count_or_buffers_are_small(
+    objective: str, buffer: int, tried: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+
+    def none(problem: TiledProblem, most: int) -> Iterator[tuple[str, Sizes]]:
+        asked.append(most)
+        return iter(())
+
+    monkeypatch.setattr(starts, "all_band_sizes", none)
+    machine = f"atomic-2x2[engines=2x1,buffer={buffer}]"
+    problem = replace(problem_of(machine, 1), objective=tiled_objective(objective))
+    search = TiledSearch(TiledGoal(problem), Limits(), exact=False)
+    begun = AtomicDataflow(order="waves", mapping="zigzag").starts(
+        search, Stages(search, "test", level=False)
+    )
+    for _ in range(20):
+        begun.go_on()
+    assert bool(asked) == tried

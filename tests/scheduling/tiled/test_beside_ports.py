@@ -190,12 +190,17 @@ def test_weights_that_come_before_their_layer_stay_spread() -> None:
 
 
 def test_weights_that_all_fit_beside_long_work_stay_spread() -> None:
-    """All atoms stay where buffers hold all weights and the work takes as long as these; others move."""
-    layers = [
-        Layer("work", conv2d(k=16, c=16, r=1, s=1, h=64, w=64), "test"),
-        Layer("weights", conv2d(k=256, c=64, r=1, s=1, h=1, w=1), "test"),
-    ]
-    for buffer, first, stay in ((8, 0, True), (5, 0, False), (8, 1, False)):
+    """All atoms stay where buffers hold all weights and the work takes 40 % as long as these, or more."""
+    for buffer, side, first, stay in (
+        (8, 64, 0, True),
+        (5, 64, 0, False),
+        (8, 64, 1, False),
+        (8, 36, 0, False),
+    ):
+        layers = [
+            Layer("work", conv2d(k=16, c=16, r=1, s=1, h=side, w=side), "test"),
+            Layer("weights", conv2d(k=256, c=64, r=1, s=1, h=1, w=1), "test"),
+        ]
         machine = _machine(buffer)
         problem = TiledProblem(Network("row", layers[first:], []), machine, tiled_objective("edp"))
         dag = problem.dag([AtomSize(8, 8, 64, 16)] * len(problem.units))

@@ -93,6 +93,29 @@ def test_atoms_go_on_where_layouts_are_given_up(monkeypatch: pytest.MonkeyPatch)
     assert [str(failure) for failure in portfolio.failures] == ["too little time"]
 
 
+@pytest.mark.parametrize(
+    ("objective", "most", "streams"), [("edp", 4000, True), ("edp", 0, False), ("energy", 0, True)]
+)
+def test_streams_begin_for_energies_and_quick_plans(
+    objective: str, most: int, streams: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where cycles count, too, plans of atoms must be small; streams do not keep layouts away then."""
+    begun = list[str]()
+
+    def give_up(kind: str) -> None:
+        begun.append(kind)
+        raise LimitReachedError(kind)
+
+    monkeypatch.setattr(auto, "QUICK", most)
+    monkeypatch.setattr(auto, "TREES", ())
+    monkeypatch.setattr(auto.streams, "started", lambda *given: give_up("streams"))
+    monkeypatch.setattr(auto, "started", lambda *given: give_up("layouts"))
+    problem = search_on(objective, Limits()).problem.problem
+    plan_run(lambda: problem, "auto[steps=1]", Limits(60.0)).run()
+    assert ("streams" in begun) == streams
+    assert "layouts" in begun
+
+
 def test_yields_are_seconds_of_the_clock_of_the_search() -> None:
     """Under a clock that counts how often it is read, what was spent is a whole number."""
     reads = [0]
