@@ -235,6 +235,8 @@ def test_attempts_begin_with_trials_of_what_tells_states_apart() -> None:
     """Each has its part of the time and schedules of its own, and the one that ends best decides."""
     search = begun(unlike_chains(4, 5, 0), ScheduleObjective.MAKESPAN)
     best, trial = search.answer, 0.04 * 60
+    assert Attempts(False, few=False).left(search) == math.inf
+    assert Attempts(True, few=False).telling == ALL
     assert best is not None
     for again, order in ((False, TELLING), (True, TELLING[::-1])):
         attempts = Attempts(again)

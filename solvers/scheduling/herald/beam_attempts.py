@@ -35,6 +35,7 @@ class Attempts:
     Parameters
     ----------
     again : whether they start over after the trials; these are made in the other order then
+    few : whether few chains are most of the work; there are no trials where not
 
     Attributes
     ----------
@@ -43,12 +44,12 @@ class Attempts:
     spent : seconds that it has searched all of a schedule
     """
 
-    def __init__(self, again: bool) -> None:
+    def __init__(self, again: bool, few: bool = True) -> None:
         self._again = again
         self._tried: dict[Telling, float] = {}  # the best value's logarithm, of every trial that has ended
         self._trial: float | None = None  # seconds of one trial
-        self._waiting = [*(TELLING[::-1] if again else TELLING)]  # to be tried, the one at work first
-        self.telling = self._waiting[0]
+        self._waiting = [*(TELLING[::-1] if again else TELLING)] if few else []  # the one at work first
+        self.telling = self._waiting[0] if few else ALL
         self._start(0.0, math.inf, adopts=True)
 
     def _start(self, begun: float, until: float, adopts: bool) -> None:

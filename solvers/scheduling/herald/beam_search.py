@@ -38,6 +38,7 @@ _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which al
 _RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
+_FEW, _MOST_WORK = 12, Telling(0.9, chains=True)  # chains, and the work that they must be for trials
 _KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
@@ -116,11 +117,14 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._attempts = Attempts(again)
         self._guide = _FIRST.guide
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early
         self._chaining = Chaining(problem, options)
+        weights = [min(map(prices[0].of, own)) for own in options]
+        heaviest = self._chaining.heaviest(weights, _MOST_WORK)
+        few = len({self._chaining.chain[task] for task in heaviest}) <= _FEW
+        self._attempts = Attempts(again, few)
         self._heaviest: dict[tuple[Prices, Telling], frozenset[int]] = {}
         self.count = self._chaining.count
         """Chains of tasks."""
