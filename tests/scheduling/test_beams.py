@@ -25,13 +25,13 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_attempts import Attempts
-from tilewright.solvers.scheduling.herald.beam_chains import Chaining
+from tilewright.solvers.scheduling.herald.beam_attempts import TELLING, Attempts
+from tilewright.solvers.scheduling.herald.beam_chains import ALL, Chaining, Telling
 from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
-SHAPE = Shape(20, 60, 0.0, 1.0)
+SHAPE = Shape(20, 60, 0.0, 1.0, ALL)
 
 
 def begun(problem: SchedulingProblem, objective: ScheduleObjective) -> ScheduleSearch:
@@ -72,7 +72,13 @@ def unlike_chains(runs: int, layers: int, seed: int) -> SchedulingProblem:
     small_problems(most=6, fetch_memory=True),
     TIMED,
     st.sampled_from([(), (0.15, 0.4)]),
-    st.sampled_from([SHAPE, Shape(3, 5, 0.03, 2.0), Shape(1, 1, 0.0, 3.0)]),
+    st.sampled_from(
+        [
+            SHAPE,
+            Shape(3, 5, 0.03, 2.0, Telling(0.6, chains=True)),
+            Shape(1, 1, 0.0, 3.0, Telling(0.3, chains=False)),
+        ]
+    ),
     st.tuples(st.sampled_from([0.0, 0.3, 0.7]), st.booleans()),
 )
 def test_what_beams_find_is_legal(
@@ -120,7 +126,9 @@ def test_beams_find_the_optimum_of_small_problems(seed: int, equal: bool) -> Non
     prices = even_prices(problem)
     beams = beams_of(problem, prices)
     annealing = ScheduleAnnealing(problem, feasible_options(problem), 0)
-    while (lines := beams.find(search, prices, (), Shape(200, 1000, 0.0, 1.0), whole(search))) is not None:
+    while (
+        lines := beams.find(search, prices, (), Shape(200, 1000, 0.0, 1.0, ALL), whole(search))
+    ) is not None:
         before = search.key
         search.confirm(annealing.schedule_of(lines), "beam")
         assert search.key < before
@@ -136,7 +144,7 @@ def test_beams_beat_greedy_schedules_where_runs_compete() -> None:
     assert search.key is not None
     distance = float(search.key) - least
     found = [
-        beams_of(problem, prices).find(search, prices, (), Shape(50, 300, 0.003, 1.0), whole(search))
+        beams_of(problem, prices).find(search, prices, (), Shape(50, 300, 0.003, 1.0, ALL), whole(search))
         for _ in range(2)
     ]
     assert found[0] is not None
@@ -156,7 +164,7 @@ def test_searches_of_a_part_leave_the_rest_as_it_is(seed: int, kept: float, mirr
     schedule = search.answer
     assert schedule is not None
     beams = beams_of(problem, prices)
-    lines = beams.find(search, prices, (), Shape(20, 60, 0.0, 1.5), Part(schedule, kept, mirrored))
+    lines = beams.find(search, prices, (), Shape(20, 60, 0.0, 1.5, ALL), Part(schedule, kept, mirrored))
     if lines is None:
         return
     for engine in range(2):
@@ -176,18 +184,18 @@ def test_runs_that_read_each_other_are_one_chain() -> None:
     tasks = tuple(Task(name, "net", f"l{layer}", own) for name in names for layer in range(2))
     edges = tuple((2 * run, 2 * run + 1) for run in range(4))
     apart = SchedulingProblem("apart", ("a", "b"), tasks, edges)
-    chains, _ = Chaining(apart, feasible_options(apart)).chains(apart.order, [0] * 4)
+    chains, _ = Chaining(apart, feasible_options(apart)).chains(apart.order, [0] * 4, range(8))
     assert chains.task.tolist() == [0, 1, -1, 2, 3, -1, 4, 5, -1, 6, 7, -1]
     assert chains.left.tolist() == [8, 4, 0] * 4
     assert len({tuple(row) for row in chains.mark.reshape(4, 3)}) == 1
     assert chains.twin.tolist() == [-1, 0, 1, 2]
-    rest, ready = Chaining(apart, feasible_options(apart)).chains((1, 4, 5, 6, 7), [4, 9, 0, 0])
+    rest, ready = Chaining(apart, feasible_options(apart)).chains((1, 4, 5, 6, 7), [4, 9, 0, 0], range(8))
     assert rest.task.tolist() == [1, -1, 4, 5, -1, 6, 7, -1]
     assert rest.twin.tolist() == [-1, -1, 1]
     assert rest.mark[0] == rest.mark[3]  # the same is left
     assert ready.tolist() == [4, 0, 0]
     tied = SchedulingProblem("tied", ("a", "b"), tasks, (*edges, (7, 0)))
-    chains, _ = Chaining(tied, feasible_options(tied)).chains(tied.order, [0] * 3)
+    chains, _ = Chaining(tied, feasible_options(tied)).chains(tied.order, [0] * 3, range(8))
     assert sorted(tuple(part) for part in _parts(chains.task.tolist())) == [(2, 3), (4, 5), (6, 7, 0, 1)]
 
 
@@ -202,6 +210,49 @@ def _parts(row: list[int]) -> list[list[int]]:
     return parts[:-1]
 
 
+def test_light_tasks_do_not_tell_states_apart() -> None:
+    """Places have the marks of what is left of the heaviest tasks or chains; twins are told as before."""
+    sizes = (1, 2), (9, 1), (4, 3), (9, 1)
+    problem = problem_of([[(Option(0, size, Fraction(1)),) for size in own] for own in sizes], 1)
+    chaining = Chaining(problem, feasible_options(problem))
+    weights = [float(task.options[0].cycles) for task in problem.tasks]
+    for part, heaviest in {0.1: {6, 7}, 0.6: {2, 3, 6, 7}, 0.8: {2, 3, 4, 5, 6, 7}, 1.0: {*range(8)}}.items():
+        assert chaining.heaviest(weights, Telling(part, chains=True)) == heaviest
+    for part, heaviest in {0.1: {6}, 0.6: {2, 6}, 0.7: {2, 4, 6}, 1.0: {*range(8)}}.items():
+        assert chaining.heaviest(weights, Telling(part, chains=False)) == heaviest
+    assert chaining.heaviest([0.0] * 8, Telling(0.5, chains=False)) == {*range(8)}
+    told, _ = chaining.chains(problem.order, [0] * 4, {2, 4, 6, 7})
+    every, _ = chaining.chains(problem.order, [0] * 4, range(8))
+    begun, after, end = told.mark.reshape(4, 3).T
+    assert [bool(mark) for mark in begun] == [False, True, True, True]
+    assert [bool(mark) for mark in after] == [False, False, False, True]
+    assert not end.any()
+    assert told.mark.reshape(4, 3)[3].tolist() == every.mark.reshape(4, 3)[3].tolist()
+    assert told.twin.tolist() == every.twin.tolist() == [-1, -1, -1, 1]
+
+
+def test_attempts_begin_with_trials_of_what_tells_states_apart() -> None:
+    """Each has its part of the time and schedules of its own, and the one that ends best decides."""
+    search = begun(unlike_chains(4, 5, 0), ScheduleObjective.MAKESPAN)
+    best, trial = search.answer, 0.04 * 60
+    assert Attempts(False, few=False).left(search) == math.inf
+    assert Attempts(True, few=False).telling == ALL
+    assert best is not None
+    for again, order in ((False, TELLING), (True, TELLING[::-1])):
+        attempts = Attempts(again)
+        for value, telling in zip((5.0, 3.0, 4.0), order, strict=True):
+            assert attempts.telling == telling
+            assert attempts.anew == (telling != order[0])
+            assert attempts.left(search) == pytest.approx(trial, rel=0.2)
+            attempts.note(value, best)
+            attempts.searched(search, 0.9 * trial, 60.0)
+            assert attempts.telling == telling
+            attempts.searched(search, 0.2 * trial, 60.0)
+        assert attempts.telling == order[1]
+        assert attempts.left(search) == math.inf
+        assert not attempts.anew
+
+
 def test_attempts_start_over_and_end_with_the_best() -> None:
     """Searches that gain nothing start over from a schedule of their own; the best is cut in the end."""
     search = begun(unlike_chains(4, 5, 0), ScheduleObjective.MAKESPAN)
@@ -210,16 +261,18 @@ def test_attempts_start_over_and_end_with_the_best() -> None:
     assert search.key is not None
     value = math.log(search.key)
     attempts = Attempts(again=True)
+    while (seconds := attempts.left(search)) < math.inf:
+        attempts.searched(search, seconds, left=60.0)
     assert attempts.base(search) is best
     assert not attempts.anew
     for _ in range(40):
-        attempts.searched(search, left=1e9)
+        attempts.searched(search, 0.0, left=1e9)
     assert attempts.anew
     own = Schedule(best.placements[::-1])
     attempts.note(value + 1, own)
     assert not attempts.anew
     assert attempts.base(search) is own
     for _ in range(60):
-        attempts.searched(search, left=0.0)
+        attempts.searched(search, 0.0, left=0.0)
     assert not attempts.anew
     assert attempts.base(search) is best

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import random
 import threading
+from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from clocks import wait_until
@@ -13,6 +16,7 @@ from effort import effort
 from graphs import optimum_by_orders, problem_of, small_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
@@ -127,6 +131,31 @@ def test_neighbourhoods_are_legal_and_never_worse(
     assert not evaluate_schedule(problem, result).violations
     before = {p.task: p.option for p in schedule.placements}
     assert all(p.option == before[p.task] for p in result.placements if p.task not in free)
+
+
+def test_patience_and_turns_last_by_the_clock_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that goes a second further whenever it is read ends both after a few looks at it."""
+    ticks, looks = count(), list[bool]()
+    problem = chains(2, 3, seed=4)
+    goal = ScheduleGoal(problem, ScheduleObjective.MAKESPAN)
+    search = ScheduleSearch(goal, Limits(threads=1, clock=lambda: float(next(ticks))))
+    cpsat.warm_start(search)
+    options = feasible_options(problem)
+    windows = WindowSearch(problem, options, 0, even_prices(problem))
+    monkeypatch.setattr(windows, "step", lambda search: looks.append(True))
+    windows.round(search)
+    assert 1 <= len(looks) <= 4
+    looks.clear()
+
+    def run(*_: object, enough: Callable[[], bool], **__: object) -> SimpleNamespace:
+        while not enough():
+            looks.append(True)
+        return SimpleNamespace(has_solution=False, status=cp_model.UNKNOWN)
+
+    monkeypatch.setattr(relaxations, "run_model", run)
+    annealing = ScheduleAnnealing(problem, options, 0)
+    Relaxation(search, options, basic_bounds(search, options), annealing, ()).run(patience=3.0)
+    assert 1 <= len(looks) <= 4
 
 
 def test_freeing_everything_finds_the_optimum() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from networkx.utils import UnionFind
@@ -13,6 +15,23 @@ from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.herald.beam_pool_kernel import Chains
 
 _BITS = 40  # of the numbers by which chains are told apart
+
+
+class Telling(NamedTuple):
+    """Which tasks tell states apart: the heaviest ones.
+
+    Parameters
+    ----------
+    part : of the work that they are together, above 0; 1 for all tasks
+    chains : whether all tasks of the heaviest chains are meant
+    """
+
+    part: float
+    chains: bool
+
+
+ALL = Telling(1.0, chains=True)
+"""Every task does."""
 
 
 class Chaining:
@@ -49,13 +68,37 @@ class Chaining:
         self._mark: dict[tuple[int, int], int] = {}
         self._random = random.Random(0)
 
-    def chains(self, order: Sequence[int], ready: Sequence[int]) -> tuple[Chains, Int64s]:
+    def heaviest(self, weights: Sequence[float], telling: Telling) -> frozenset[int]:
+        """The tasks that tell states apart.
+
+        Parameters
+        ----------
+        weights : of tasks
+        telling : how many of them
+        """
+        groups: dict[int, list[int]] = {}
+        for task, chain in enumerate(self.chain):
+            groups.setdefault(chain if telling.chains else task, []).append(task)
+        weighed = sorted(((sum(weights[t] for t in own), own) for own in groups.values()), reverse=True)
+        least = telling.part * sum(weights) if telling.part < 1 else math.inf
+        chosen, weight = list[int](), 0.0
+        for own_weight, own in weighed:
+            if 0 < least <= weight:
+                break
+            chosen += own
+            weight += own_weight
+        return frozenset(chosen)
+
+    def chains(
+        self, order: Sequence[int], ready: Sequence[int], telling: Collection[int]
+    ) -> tuple[Chains, Int64s]:
         """The chains of some tasks, and when each is ready.
 
         Parameters
         ----------
         order : the tasks, in the order of their chains
         ready : per chain of the problem, when its first of these tasks is
+        telling : tasks that tell states apart; the place behind any other one has the mark of that before
         """
         members: dict[int, list[int]] = {}
         for task in order:
@@ -63,16 +106,17 @@ class Chaining:
         starts, row, left, mark, twin = [0], list[int](), list[int](), list[int](), list[int]()
         latest: dict[tuple[int, int], int] = {}
         for chain, tasks in members.items():
-            rest, marks = [0], [0]
+            rest, marks, told = [0], [0], [0]
             for task in reversed(tasks):
                 rest.append(rest[-1] + self._shortest[task])
                 key = self._kind[task], marks[-1]
                 if key not in self._mark:
                     self._mark[key] = self._random.getrandbits(_BITS)
                 marks.append(self._mark[key])
+                told.append(marks[-1] if task in telling else told[-1])
             row += [*tasks, -1]
             left += reversed(rest)
-            mark += reversed(marks)
+            mark += reversed(told)
             equal = marks[-1], ready[chain]
             twin.append(latest.get(equal, -1))
             latest[equal] = len(twin) - 1

@@ -22,13 +22,13 @@ from tilewright.foundation.arrays import Floats
 from tilewright.solvers.scheduling.herald import beam_kernel, beam_pool_kernel
 from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing, energies
 from tilewright.solvers.scheduling.herald.beam_attempts import Attempts
-from tilewright.solvers.scheduling.herald.beam_chains import Chaining
+from tilewright.solvers.scheduling.herald.beam_chains import ALL, Chaining, Telling
 from tilewright.solvers.scheduling.herald.list_kernel import TaskGraph
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.sequence_times_kernel import Sequences
 
 _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
-_WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000)
+_WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000, 10_000)
 _GUIDES = 3e-4, 0.1  # of the horizon, drawn evenly by their logarithms
 _AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
 _ANEW = 4.0  # the same, where an attempt begins
@@ -38,6 +38,7 @@ _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which al
 _RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
 _AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
+_FEW, _MOST_WORK = 12, Telling(0.9, chains=True)  # chains, and the work that they must be for trials
 _KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
@@ -55,15 +56,17 @@ class Shape(NamedTuple):
     width, pools : states of a pool, and pools over the horizon
     guide : what long chains count, as a part of the horizon
     aim : the gap that is looked for, over that of the incumbent
+    telling : which tasks tell states apart
     """
 
     width: int
     pools: int
     guide: float
     aim: float
+    telling: Telling
 
 
-_FIRST = Shape(_NARROW, 1000, 0.003, 1.0)  # of the first search
+_FIRST = Shape(_NARROW, 1000, 0.003, 1.0, ALL)  # of the first search
 
 
 class Part(NamedTuple):
@@ -114,11 +117,15 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._attempts = Attempts(again)
         self._guide = _FIRST.guide
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early
         self._chaining = Chaining(problem, options)
+        weights = [min(map(prices[0].of, own)) for own in options]
+        heaviest = self._chaining.heaviest(weights, _MOST_WORK)
+        few = len({self._chaining.chain[task] for task in heaviest}) <= _FEW
+        self._attempts = Attempts(again, few)
+        self._heaviest: dict[tuple[Prices, Telling], frozenset[int]] = {}
         self.count = self._chaining.count
         """Chains of tasks."""
 
@@ -132,11 +139,13 @@ class BeamSearch:
         until : when the round ends at the latest, in seconds of the search
         """
         begun = search.limits.elapsed
-        shape, part = _FIRST, Part(self._attempts.base(search))
+        left = Pace.seconds(search, until)
+        until = min(until, begun + self._attempts.left(search))
+        shape, part = _FIRST._replace(telling=self._attempts.telling), Part(self._attempts.base(search))
         if self._number:
             draw = self._random.choice
             guide = math.exp(self._random.uniform(*map(math.log, _GUIDES)))
-            shape = Shape(draw(_WIDTHS), draw(_POOLS), guide, draw(_AIMS))
+            shape = Shape(draw(_WIDTHS), draw(_POOLS), guide, draw(_AIMS), self._attempts.telling)
             kept = 0.0 if self._is_whole(search, until) else self._random.uniform(*_KEPT)
             part = Part(part.schedule, kept, draw((False, True)))
             if self._random.random() < _AGAIN:
@@ -159,7 +168,7 @@ class BeamSearch:
             self._attempts.note(value, self._annealing.schedule_of(better))
             if search.key != before:
                 self._guide = shape.guide
-        self._attempts.searched(search, Pace.seconds(search, until))
+        self._attempts.searched(search, search.limits.elapsed - begun, left)
 
     def _is_whole(self, search: ScheduleSearch, until: float) -> bool:
         """Whether all is searched next: at first, and now and then."""
@@ -198,7 +207,7 @@ class BeamSearch:
         part : where it begins
         until : when the search ends at the latest, in seconds of the search
         """
-        width, pools, guide, aimed = shape
+        width, pools, guide, aimed, telling = shape
         worth = worth_of(self._options, self._annealing.graph, price_sets(prices, spreads), prices.energy)
         length = part.schedule.makespan
         own = length + prices.energy * sum(float(placed.option.energy) for placed in part.schedule.placements)
@@ -207,7 +216,7 @@ class BeamSearch:
         rest = [after.task for after in order[len(placed) :]]
         if not rest:
             return None
-        chains, behind = self._behind(placed, rest, prices.energy)
+        chains, behind = self._behind(placed, rest, prices, telling)
         least = float(np.dot(prices.engines, behind.free) + worth.least[0, rest].sum()) + behind.spent
         cost = (least + aimed * (own - least)) * (1 - _BELOW)
         horizon = math.ceil(cost - behind.spent - float(worth.spent[rest].min(1).sum())) + 1
@@ -248,7 +257,7 @@ class BeamSearch:
         return sorted(placed, key=lambda own: (own.start, own.end, sign * rank[own.task]))
 
     def _behind(
-        self, placed: Sequence[_Placed], rest: Sequence[int], energy: float
+        self, placed: Sequence[_Placed], rest: Sequence[int], prices: Prices, telling: Telling
     ) -> tuple[beam_pool_kernel.Chains, beam_pool_kernel.Begin]:
         """The chains of what is left, and what is behind them.
 
@@ -256,7 +265,8 @@ class BeamSearch:
         ----------
         placed : what is placed already, in turn
         rest : the other tasks, in turn
-        energy : what a pJ is worth
+        prices : what engines and energy are worth
+        telling : which tasks tell states apart
         """
         free, last = np.zeros((2, len(self._problem.engines)), np.int64)
         ready = [0] * self.count
@@ -265,8 +275,11 @@ class BeamSearch:
             option = self._options[task][number]
             free[option.engine], last[option.engine] = end, start
             ready[self._chaining.chain[task]] = max(ready[self._chaining.chain[task]], end)
-            spent += energy * float(option.energy)
-        chains, begins = self._chaining.chains(rest, ready)
+            spent += prices.energy * float(option.energy)
+        if (prices, telling) not in self._heaviest:
+            weights = [min(map(prices.of, own)) for own in self._options]
+            self._heaviest[prices, telling] = self._chaining.heaviest(weights, telling)
+        chains, begins = self._chaining.chains(rest, ready, self._heaviest[prices, telling])
         return chains, beam_pool_kernel.Begin(free, last, begins, spent)
 
 

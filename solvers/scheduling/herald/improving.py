@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
@@ -82,9 +81,9 @@ class Improver:
             self.annealing.round(search, until=until, part=1.0)
             return
         name = self._next()
-        value, begun = search.key, time.monotonic()
+        value, begun = search.key, search.limits.elapsed
         self._rounds[name](search, until)
-        seconds = max(1e-3, time.monotonic() - begun)
+        seconds = max(1e-3, search.limits.elapsed - begun)
         gained = 0.0
         if value is not None and search.key is not None and value > (search.bound or 0):
             gained = float((value - search.key) / (value - (search.bound or 0))) / seconds

@@ -7,7 +7,6 @@ every schedule of least product.  Solutions are turned into schedules.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
 from fractions import Fraction
@@ -151,12 +150,12 @@ class Relaxation:
             )
         else:
             statement.model.minimize(statement.makespan)
-        risen = [time.monotonic()]
+        risen = [search.limits.elapsed]
         best = [0]
 
         def on_bound(bound: int) -> None:
             if bound > best[0] * (1 + _NOTABLE):
-                risen[0], best[0] = time.monotonic(), bound
+                risen[0], best[0] = search.limits.elapsed, bound
                 self._raise(bound, slope, unit)
 
         def on_solution(values: Values) -> None:
@@ -175,7 +174,7 @@ class Relaxation:
             1,
             on_bound=on_bound,
             on_solution=on_solution,
-            enough=lambda: time.monotonic() > risen[0] + patience,
+            enough=lambda: search.limits.elapsed > risen[0] + patience,
         )
         if run.has_solution:
             self._raise(run.bound, slope, unit)

@@ -24,6 +24,7 @@ from tilewright.solvers.scheduling.herald import (
     sequence_times_kernel,
 )
 from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.beam_chains import ALL
 from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
 from tilewright.solvers.scheduling.herald.dispatching import Dispatching
 from tilewright.solvers.scheduling.herald.prices import even_prices
@@ -40,7 +41,7 @@ def _anneal() -> None:
     annealing.run(search, rounds=1)
     assert search.answer is not None
     beams = BeamSearch(problem, feasible, 0, prices, annealing)
-    beams.find(search, prices[0], (), Shape(1, 1, 0.0, 9.0), Part(search.answer))
+    beams.find(search, prices[0], (), Shape(1, 1, 0.0, 9.0, ALL), Part(search.answer))
     Dispatching(problem, feasible, 0, prices[0]).start(search)
 
 

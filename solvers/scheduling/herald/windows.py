@@ -8,7 +8,6 @@ are in the wrong place, or runs of layers on the way to the end.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -62,8 +61,8 @@ class WindowSearch:
 
     def round(self, search: ScheduleSearch) -> None:
         """Neighbourhoods for a few seconds."""
-        begun = time.monotonic()
-        while not search.done and time.monotonic() < begun + _ROUND:
+        begun = search.limits.elapsed
+        while not search.done and search.limits.elapsed < begun + _ROUND:
             self.step(search)
 
     def step(self, search: ScheduleSearch, source: str = "windows") -> None:
