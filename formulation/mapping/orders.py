@@ -32,11 +32,16 @@ class OrderClass:
     permutation : a representative, outermost loop first
     reused : per tensor name, the dimensions of its leading run
     slides : per tensor name, the dimension along which its window slides, if any
+    exact : whether mappings have this very effect (:func:`sequence`), where any order has it; else they may
+        keep more in place
+    ends : loops that a demand puts innermost, outermost first
     """
 
     permutation: tuple[str, ...]
     reused: MappingABC[str, frozenset[str]]
     slides: MappingABC[str, str | None]
+    exact: bool = False
+    ends: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -154,7 +159,7 @@ def _effects(
         undecided = any(dims.isdisjoint(inner) for dims in moving)
         if not rest or not undecided:
             order = _effect(dict(owned), (*reversed(rest), *reversed(inner)), dict(sliding))
-            by_effect.setdefault(order.effect, order)
+            by_effect.setdefault(order.effect, replace(order, exact=True))
             return
         for dim in rest:
             extend((*inner, dim))
@@ -172,7 +177,7 @@ def _undominated(
     for order in _effects(owned, names, sliding, considered):
         by_effect.setdefault(order.effect_on(considered), order)
     kept = [
-        order
+        replace(order, exact=False)
         for effect, order in by_effect.items()
         if not any(other.dominates(order, considered) for its, other in by_effect.items() if its != effect)
     ]
@@ -200,7 +205,11 @@ def ended_by(
         for name in dims
     }
     fitting = [
-        replace(order, permutation=(*(candidate for candidate in order.permutation if candidate != dim), dim))
+        replace(
+            order,
+            permutation=(*(candidate for candidate in order.permutation if candidate != dim), dim),
+            ends=(*(candidate for candidate in order.ends if candidate != dim), dim),
+        )
         for order in orders
         if dim in order.permutation
         and all(
@@ -246,7 +255,8 @@ def in_sequence(
         idle = [dim for dim, run in zip(loops, runs, strict=True) if not run]
         running = [dim for dim in loops if dim not in idle]
         effects.add(_effect(owned, (*idle, *running), cast(MappingABC[str, frozenset[str]], sliding)).effect)
-    return tuple(replace(order, permutation=tuple(loops)) for order in orders if order.effect in effects)
+    given = tuple(loops)
+    return tuple(replace(order, permutation=given, ends=given) for order in orders if order.effect in effects)
 
 
 def order_classes(
@@ -263,3 +273,44 @@ def order_classes(
     """
     considered = frozenset(t.name for t in operator.tensors if tensors is None or t.name in tensors)
     return _undominated(*_structure(operator, dims, sliding), considered)
+
+
+def sequence(
+    order: OrderClass, runs: Collection[str], operator: Operator, orders: Iterable[OrderClass]
+) -> Sequence[str]:
+    """The loops of a block that run, outermost first, in an order of a class.
+
+    A loop that does not run ends no leading run, so the representative may keep more in place than the effect
+    says.  Where that is to be exact, another order of those that run has the effect, if any has.
+
+    Parameters
+    ----------
+    order : one of ``orders``, the effects of the block
+    runs : dimensions whose loops run there, in the sequence of those that no effect mentions
+    """
+    loops = [*(dim for dim in runs if dim not in order.permutation), *order.permutation]
+    loops = [dim for dim in loops if dim in runs]
+    if not order.exact or len(loops) < 2:
+        return loops
+    owned = {tensor.name: tensor.dims for tensor in operator.tensors}
+    slides: dict[str, set[str]] = {name: set() for name in owned}
+    for other in orders:
+        for name, dim in other.slides.items():
+            slides[name].update(() if dim is None else (dim,))
+    sliding = {name: frozenset(dims) for name, dims in slides.items()}
+
+    def has_effect(own: OrderClass) -> bool:
+        return all(
+            own.reused[name] == order.reused[name].intersection(loops)
+            and (own.slides[name] == slide or (slide is not None and slide not in loops))
+            for name, slide in order.slides.items()
+        )
+
+    if has_effect(_effect(owned, loops, sliding)):
+        return loops
+    structure = tuple(owned.items()), tuple(loops), tuple(sliding.items())
+    for own in _effects(*structure, frozenset(owned)):
+        if has_effect(own):
+            ends = [dim for dim in order.ends if dim in loops]
+            return [*(dim for dim in own.permutation if dim not in ends), *ends]
+    return loops

@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.blocks import Block, Residency, loop_hosts, 
 from tilewright.formulation.mapping.chains import AxisGroup, axis_group_dims
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass
+from tilewright.formulation.mapping.orders import OrderClass, sequence
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
 
@@ -105,28 +105,25 @@ class MapSpace:
             nodes += stores.get(index, [])
             stored = stores[index][-1].level if index in stores else stored
             host = names[hosts[block.level]]
-            order: Sequence[str] = [*nest.operator.bounds]
+            # Equal tiles on both sides are a loop of one iteration, which no mapping has.
+            loops: Sequence[str] = [
+                dim for dim in nest.operator.bounds if tiles[index][dim] != tiles[index + 1][dim]
+            ]
             if block.orders:
-                order = _full_order(block.orders[_index(block.selector, assignment)], nest.operator)
-            for dim in order:
-                # Equal tiles on both sides are a loop of one iteration, which no mapping has.
-                if tiles[index][dim] != tiles[index + 1][dim]:
-                    tile = tiles[index + 1][dim]
-                    nodes.append(
-                        Temporal(dim, tile, None if host == stored else host)
-                        if block.axis is None
-                        else Spatial(dim, tile, block.axis.name)
-                    )
+                order = block.orders[_index(block.selector, assignment)]
+                loops = sequence(order, loops, nest.operator, block.orders)
+            for dim in loops:
+                tile = tiles[index + 1][dim]
+                nodes.append(
+                    Temporal(dim, tile, None if host == stored else host)
+                    if block.axis is None
+                    else Spatial(dim, tile, block.axis.name)
+                )
         return Mapping(tuple(nodes))
 
 
 def _index(selector: Variable | int, assignment: MappingABC[Variable, int]) -> int:
     return selector if isinstance(selector, int) else assignment[selector]
-
-
-def _full_order(order: OrderClass, operator: Operator) -> list[str]:
-    """The representative order with the dimensions that it does not mention outermost."""
-    return [*(dim for dim in operator.bounds if dim not in order.permutation), *order.permutation]
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

@@ -30,6 +30,7 @@ from tilewright.solvers.mapping.answer_sets import (
 from tilewright.solvers.mapping.exhaustive import _rows, _tables, values
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.pointwise import elementwise
 
 LAYERS = [
     "conv:K=4,C=2,P=4,Q=2,R=3,S=1",
@@ -133,6 +134,22 @@ def test_best_and_optimal_mappings_are_those_of_the_space_written_out(data: st.D
         for solution in pareto_front(problem).solutions
     }
     assert front_costs == front
+
+
+@pytest.mark.parametrize("operand", [[1, 2, 2], [2, 1, 2], [2, 2, 1]])
+@pytest.mark.parametrize("model", ["hierarchy", "dmazerunner"])
+def test_orders_have_their_effect_whichever_of_their_loops_run(model: str, operand: list[int]) -> None:
+    """Two loops move every tensor: with either of them alone orders may reuse an operand, or not."""
+    engine = small_engine(model)
+    dram, spm, rf = engine.levels
+    free = replace(dram, read_energy=Fraction(0), write_energy=Fraction(0))
+    engine = replace(engine, levels=(free, replace(spm, capacity=32, bank=None), replace(rf, capacity=6)))
+    operator = elementwise(shape=[2, 2, 2], operands=[[2, 2, 2], operand])
+    problem = layer_problem(operator, engine, parse_objective("energy"), factors="perfect")
+    every = written_out(problem)
+    answers = best_mappings(problem, len(every) + 1)
+    assert answers.complete
+    assert {distinct(operator, engine, solution.mapping) for solution in answers.solutions} == every.keys()
 
 
 @st.composite

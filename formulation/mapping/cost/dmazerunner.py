@@ -8,7 +8,7 @@ holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.formulation.expression import Expr, choose, is_one, product, rounded, total
 from tilewright.formulation.mapping.cost.base import Limit, Statement, array_limits, capacity_limits
@@ -83,7 +83,7 @@ class DMazeRunner:
         if any(all(dim in tensor.dims for tensor in operator.tensors) for dim in dims):
             idle = [o for o in all_order_classes(operator, dims, never) if not any(o.reused.values())]
             kept = (*(order for order in kept if any(order.reused.values())), *idle)
-        return kept
+        return tuple(replace(order, exact=True) for order in kept)
 
     def statement(self, nest: Nest) -> Statement:
         """Energy (a whole number of pJ), cycles and constraints."""
