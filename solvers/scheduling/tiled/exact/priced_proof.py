@@ -21,8 +21,9 @@ from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
 from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
+from tilewright.solvers.scheduling.tiled.exact.moved_energy import moved_energy
 from tilewright.solvers.scheduling.tiled.exact.order import Order, OrderModel
-from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy, moved_energy
+from tilewright.solvers.scheduling.tiled.exact.prices import energy_units, most_energy
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
 from tilewright.solvers.scheduling.tiled.exact.sharing import Runs, energy_of_places, engines_within
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, in_turn

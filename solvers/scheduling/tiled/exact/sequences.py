@@ -49,9 +49,14 @@ class RoundSequence:
 
 
 def tables_of(counts: Counts, ceiling: int, charges: RoundCharges, *, steady: bool) -> Tables:
-    """Arrays for the kernel; ``ceiling``: parts of a cycle that are of no interest; others as of `searched`.
+    """Arrays for the kernel.
 
     Hops and results of the round before count for classes that determine what has run, on few engines.
+
+    Parameters
+    ----------
+    ceiling : parts of a cycle that are of no interest
+    charges, steady : as of `searched`
     """
     instance = counts.instance
     linked = steady and counts.exact and instance.networked and instance.engines <= LINKED
