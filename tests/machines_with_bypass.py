@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from instances import Instance, hierarchies, operators
+from instances import Instance, hierarchies, mappings, operators
+
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
 
 
 @st.composite
@@ -26,3 +29,11 @@ def deep(draw: st.DrawFn, most: int) -> Instance:
     objective = draw(st.sampled_from(["energy", "edp", "edp", "ed2p"]))
     factors = draw(st.sampled_from(["perfect", "imperfect"]))
     return Instance(draw(operators(most=most)), replace(drawn, levels=levels), objective, factors=factors)
+
+
+@st.composite
+def legal_mappings(draw: st.DrawFn, problem: LayerProblem) -> list[Mapping]:
+    """Some random mappings of a problem's space, those of six that break no limit."""
+    drawn = mappings(problem.operator, problem.engine, False, problem.space.nest.perfect)
+    judged = [(mapping, problem.judge(mapping)) for mapping in (draw(drawn) for _ in range(6))]
+    return [mapping for mapping, own in judged if not own.violations and own.outside is None]

@@ -11,8 +11,7 @@ import pytest
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import mappings
-from machines_with_bypass import deep
+from machines_with_bypass import deep, legal_mappings
 from optional_levels import four_levels
 
 from tilewright.formulation.expression import Variable
@@ -95,9 +94,7 @@ def _compare(data: st.DataObject, most: int) -> None:
     """Random mappings that are better than the incumbent, and optima of random patterns, are kept."""
     problem = data.draw(deep(most)).problem()
     assume(has_patterns(problem))
-    drawn = mappings(problem.operator, problem.engine, False, problem.space.nest.perfect)
-    tried = [data.draw(drawn) for _ in range(6)]
-    legal = [m for m in tried if not problem.judge(m).violations and problem.judge(m).outside is None]
+    legal = data.draw(legal_mappings(problem))
     assume(legal)
     search = LayerSearch(problem, Limits())
     search.offer(max(legal, key=lambda mapping: problem.judge(mapping).key), "test")

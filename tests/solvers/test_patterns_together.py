@@ -12,8 +12,7 @@ import pytest
 from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from instances import mappings
-from machines_with_bypass import deep
+from machines_with_bypass import deep, legal_mappings
 from optional_levels import four_levels
 from stops import in_blocks_of
 
@@ -74,9 +73,7 @@ def _compare(data: st.DataObject, most: int) -> None:
     """Random mappings, and the optima of random patterns' machines, are not below the patterns' bounds."""
     problem = data.draw(deep(most)).problem()
     assume(has_patterns(problem))
-    drawn = mappings(problem.operator, problem.engine, False, problem.space.nest.perfect)
-    tried = [data.draw(drawn) for _ in range(6)]
-    legal = [m for m in tried if not problem.judge(m).violations and problem.judge(m).outside is None]
+    legal = data.draw(legal_mappings(problem))
     assume(legal)
     worst = max(legal, key=lambda mapping: problem.judge(mapping).key)
     bounds, _ = _asked(problem, worst, data.draw(st.sampled_from([0, 3, 30])))
