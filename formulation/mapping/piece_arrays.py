@@ -71,35 +71,6 @@ def _divided(now: Floats, largest: Floats, all_matter: bool) -> tuple[Floats, Fl
     return fits.astype(np.float64), now * ~fits
 
 
-def paired_cut(
-    size: Floats, before: Floats, unit: Floats, tiles: Sequence[Floats], counted: tuple[bool, ...]
-) -> list[tuple[Floats, Floats, Floats]]:
-    """Pieces of a size, each with its instance's piece of the tile before it, and how many there are.
-
-    Parameters
-    ----------
-    size : iterations to cut, shape (nests,)
-    before : of the same instances the piece of the tile before, shape (nests,)
-    unit : ones, shape (nests,): how many pieces there are before any cut
-    tiles : tile sizes of successive cuts, outermost first, each of shape (nests,)
-    counted : per cut, whether all of its pieces matter
-    """
-    pieces = [(size, before, unit)]
-    for tile, all_matter in zip(tiles, counted, strict=True):
-        largest = np.minimum(pieces[0][0], tile)
-        number = np.zeros(largest.shape)
-        remainders = []
-        for now, earlier, many in pieces:
-            whole, rest = _divided(now, largest, all_matter)
-            number += many * whole
-            left = many * (rest > 0)
-            if left.any():
-                kept = np.minimum(tile, np.maximum(0, earlier - whole * largest))
-                remainders.append((np.maximum(rest, 1), kept, left))
-        pieces = [(largest, np.minimum(pieces[0][1], tile), number), *remainders]
-    return pieces
-
-
 def number(pieces: Pieces) -> Floats:
     """How many pieces there are."""
     return np.asarray(np.add.reduce([many for _, many in pieces]))

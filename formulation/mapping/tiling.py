@@ -226,7 +226,7 @@ class Tiling:
             f"fetched{lengths}{shape}{strides}",
             lambda *v: windows.fetched(chains(v), shape, strides),
             flat,
-            lambda shared, *v: window_arrays.fetched(chains(v), shape, strides, shared),
+            lambda _shared, *v: window_arrays.fetched(chains(v), shape, strides),
         )
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:

@@ -17,7 +17,6 @@ is served.  A window slides only where no cut in time of its loop inside ``>`` h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from itertools import product as combinations
@@ -46,7 +45,13 @@ def fetched(sizes: tuple[Sizes, ...], kinds: tuple[str, ...], strides: tuple[int
     kinds : per loop, the kind of every cut
     strides : elements along the axis that one iteration of each loop moves
     """
-    return together([steps(*loop) for loop in zip(sizes, kinds, strides, strict=True)], strides)
+    loops = [steps(*loop) for loop in zip(sizes, kinds, strides, strict=True)]
+    # At most one loop slides; the others have -1.
+    move = max(step for _, step in loops)
+    return sum(
+        prod(many for _, many in chosen) * _at_once(tuple(profile for profile, _ in chosen), strides, move)
+        for chosen in combinations(*(choices for choices, _ in loops))
+    )
 
 
 @lru_cache(maxsize=1 << 16)
@@ -56,16 +61,6 @@ def steps(sizes: Sizes, kinds: str, stride: int) -> Steps:
     kinds = settled(sizes, kinds)
     move = stride * sizes[kinds.index(">") + 1] if ">" in kinds else _WHOLE
     return tuple(sorted(profiles(sizes, kinds).items())), move
-
-
-def together(loops: Sequence[Steps], strides: tuple[int, ...]) -> int:
-    """Elements along an axis whose loops go through these steps, each with each."""
-    # At most one loop slides; the others have -1.
-    move = max(step for _, step in loops)
-    return sum(
-        prod(many for _, many in chosen) * _at_once(tuple(profile for profile, _ in chosen), strides, move)
-        for chosen in combinations(*(choices for choices, _ in loops))
-    )
 
 
 def settled(sizes: Sizes, kinds: str) -> str:

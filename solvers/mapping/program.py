@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from tilewright.formulation.mapping import windows_kernel
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.solvers.background import Background
 from tilewright.solvers.compiling import Kernels
@@ -131,6 +132,7 @@ def _run_nothing() -> None:
     edges, levels = np.array([0, 1], dtype=np.int32), np.array([[0], [1]], dtype=np.int64)
     bound_cells(np.zeros(1), edges, levels, True, np.zeros(1))
     none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
+    windows_kernel.fetched(0, np.zeros((0, 0)), none, none, none, 1, zeros)
     pairs, triples = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
     rows, whole = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
     program = Program(
@@ -158,7 +160,7 @@ def _run_nothing() -> None:
 
 BOUNDS: Final = Kernels(
     (__name__, "BOUNDS"),
-    (bound_cells, bound_program_kernel.bounds, descent_kernel.descend, cuts.mark_wanted),
+    (bound_cells, windows_kernel.fetched, bound_program_kernel.bounds, descent_kernel.descend, cuts.mark_wanted),
     _run_nothing,
 )
 """What branch and bound needs."""

@@ -30,6 +30,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _MARK = "@compiled"
 _IMPORTS = re.compile(r"^from (tilewright[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 _DIGEST = 32  # bytes
+_LOADING = 0.05  # seconds in which what is cached is loaded
 
 
 @overload
@@ -71,6 +72,7 @@ class CompiledFunction(Kernel):
         self._names = source.function.__code__.co_varnames[: self._count]
         self.versions: list[Version] = []
         self._compiling = threading.Lock()
+        self._beside: dict[tuple[Type, ...], threading.Thread] = {}  # that compile while callers go on
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if named or len(arguments) != self._count:
@@ -100,10 +102,22 @@ class CompiledFunction(Kernel):
             (folder for folder, module in code_folders(self._file) if is_writable(folder, module)), None
         )
 
+    def is_ready(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether there is machine code for arguments of these kinds; where none is, it is made beside."""
+        types = tuple(map(type_of, arguments))
+        if not self._has(types) and types not in self._beside:
+            self._beside[types] = thread = threading.Thread(target=self._version, args=(types,))
+            thread.start()
+            thread.join(_LOADING)
+        return self._has(types)
+
+    def _has(self, types: tuple[Type, ...]) -> bool:
+        return any(version.types == types for version in self.versions)
+
     def adopt(self, version: Version) -> None:
         """Use machine code that another process has made of the same text."""
         with self._compiling:
-            if version.types not in [known.types for known in self.versions]:
+            if not self._has(version.types):
                 self.versions.append(version)
 
     @property
@@ -208,3 +222,8 @@ def _imported(text: str) -> Iterator[str]:
 def is_cached(function: object) -> bool:
     """Whether something is a compiled function of whose present text machine code is cached."""
     return isinstance(function, CompiledFunction) and function.is_cached
+
+
+def is_ready(function: object, arguments: tuple[Any, ...]) -> bool:
+    """Whether a compiled function has machine code for these arguments; else it is compiled beside."""
+    return isinstance(function, CompiledFunction) and function.is_ready(arguments)
