@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product as cartesian
 from typing import TypeVar
 
@@ -138,7 +139,8 @@ class MergedCuts(Nest):
             number = {dim: self.pieces(dim, boundary, swept[dim]) for dim in cuts}
             longest = {dim: self.covered(dim, boundary, own[dim]) for dim in cuts}
             strides = {term.dim: 1 if slide is not None else term.stride for term in axis.terms}
-            options.append(_least_spanned(number, longest, strides))
+            counts = tuple((dim, number[dim], longest[dim], strides[dim]) for dim in cuts)
+            options.append(_least_spanned(counts))
         return maximum(options)
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
@@ -156,29 +158,29 @@ class MergedCuts(Nest):
         return sorted(block for block in counted if block != self.merged)
 
 
-def _least_spanned(
-    number: MappingABC[str, Expr], covered: MappingABC[str, Expr], strides: MappingABC[str, int]
-) -> Expr:
+@lru_cache(maxsize=1 << 10)
+def _least_spanned(loops: tuple[tuple[str, Expr, Expr, int], ...]) -> Expr:
     """Elements that all pieces span at least, in which a loop may be cut into more pieces than are known.
 
     With ``N_i`` pieces of ``c_i`` iterations along loop ``i``, each with each, the sum of all extents is
     linear in every ``N_i``.  It never falls with that of a loop whose stride is 1; of others it is least with
-    the fewest pieces, or with single iterations.
+    the fewest pieces, or with single iterations.  Nests of a machine's parts ask for the same ones.
 
     Parameters
     ----------
-    number, covered : the fewest pieces along every loop, and the iterations in them
-    strides : elements along the axis that one iteration of each loop moves
+    loops : dimension, the fewest pieces along it, the iterations in them, and the elements along the axis
+        that one iteration moves
     """
-    gaps = [dim for dim, stride in strides.items() if stride > 1]
+    gaps = [dim for dim, _, _, stride in loops if stride > 1]
     corners: list[Expr] = []
     for singles in cartesian((False, True), repeat=len(gaps)):
         single = {dim for dim, chosen in zip(gaps, singles, strict=True) if chosen}
-        count = {dim: covered[dim] if dim in single else number[dim] for dim in number}
+        count = {dim: covered if dim in single else number for dim, number, covered, _ in loops}
         spans = [product(count.values())]
-        for dim in [dim for dim in number if dim not in single]:
-            longer = strides[dim] * (covered[dim] - number[dim])
-            spans.append(product([longer, *(count[other] for other in number if other != dim)]))
+        for dim, number, covered, stride in loops:
+            if dim not in single:
+                longer = stride * (covered - number)
+                spans.append(product([longer, *(count[other] for other in count if other != dim)]))
         corners.append(total(spans))
     least = corners[0]
     for corner in corners[1:]:

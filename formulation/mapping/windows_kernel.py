@@ -7,7 +7,7 @@ runs have several pieces, and no other way makes tiles of that extent.  Other ti
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -133,7 +133,7 @@ def _next(places: Int64s, borders: Int64s) -> bool:  # pragma: no cover
 
 
 @compiled
-def _slide(tiles: Int64s, kinds: Int64s) -> int:  # pragma: no cover
+def _slide(tiles: Int64s, kinds: Int64s) -> Any:  # pragma: no cover
     """Iterations by which a loop slides its window; 0 where it does not, or another moves it away inside."""
     tile = 0
     for cut in range(len(kinds)):
@@ -145,7 +145,7 @@ def _slide(tiles: Int64s, kinds: Int64s) -> int:  # pragma: no cover
 
 
 @compiled
-def _listed(tiles: Int64s, kinds: Int64s, slides: bool, memory: _Memory) -> int:  # pragma: no cover
+def _listed(tiles: Int64s, kinds: Int64s, slides: bool, memory: _Memory) -> Any:  # pragma: no cover
     """List the steps of a loop behind those that are there; the first of them behind its last cut."""
     runs, steps, used = memory.runs, memory.steps, memory.used
     if used[_RUNS] >= len(runs) or used[_STEPS] >= len(steps):
@@ -160,8 +160,9 @@ def _listed(tiles: Int64s, kinds: Int64s, slides: bool, memory: _Memory) -> int:
         if tile == tiles[cut]:
             continue
         for step in range(first, end):
-            if kind == _FIRST or kind == _BESIDE:
-                fits = _cut_beside(step, tile, kind == _BESIDE, end, memory)
+            every = kind == _BESIDE
+            if every or kind == _FIRST:
+                fits = _cut_beside(step, tile, every, end, memory)
             else:
                 fits = _cut_in_turn(step, tile, slides and kind == _SLIDING, end, memory)
             if not fits:

@@ -160,7 +160,13 @@ def _run_nothing() -> None:
 
 BOUNDS: Final = Kernels(
     (__name__, "BOUNDS"),
-    (bound_cells, windows_kernel.fetched, bound_program_kernel.bounds, descent_kernel.descend, cuts.mark_wanted),
+    (
+        bound_cells,
+        windows_kernel.fetched,
+        bound_program_kernel.bounds,
+        descent_kernel.descend,
+        cuts.mark_wanted,
+    ),
     _run_nothing,
 )
 """What branch and bound needs."""

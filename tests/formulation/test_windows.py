@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
+from unittest import mock
 
 import numpy as np
+import pytest
 from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.mapping import window_arrays, windows
+from tilewright.solvers.mapping.program import BOUNDS
 
 Case = tuple[tuple[tuple[int, ...], ...], tuple[str, ...], tuple[int, ...]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machine_code() -> None:
+    """Compiled before anything is counted: until then the scalar function counts."""
+    BOUNDS.calls()
 
 
 @st.composite
@@ -35,7 +44,8 @@ def cases(draw: st.DrawFn) -> Case:
     """Two or three loops; one of them may slide."""
     count = draw(st.sampled_from([2, 2, 2, 3]))
     patterns = [
-        draw(st.sampled_from(["", "s", "ts", "tss", "sts", "-s", "test", "set-s"])) for _ in range(count)
+        draw(st.sampled_from(["", "s", "ts", "tss", "sts", "-s", "test", "set-s", "sss"]))
+        for _ in range(count)
     ]
     place = draw(st.integers(0, count))
     if place < count:
@@ -97,14 +107,28 @@ def test_windows_are_those_of_their_loops_run_one_by_one(case: Case) -> None:
 def test_windows_of_many_nests_at_once(data: st.DataObject) -> None:
     """Arrays of nests fetch as many elements as each nest alone."""
     sizes, kinds, strides = data.draw(cases())
-    second = [data.draw(chain(own, 12))[0] for own in kinds]
+    most = 40 if len(kinds) == 2 else 12
+    others = [[data.draw(chain(own, most))[0] for own in kinds] for _ in range(2)]
+    nests = [sizes, *(tuple(other) for other in others)]
     columns = [
-        [np.array(pair, dtype=np.float64) for pair in zip(size, other, strict=True)]
-        for size, other in zip(sizes, second, strict=True)
+        [np.array(tiles, dtype=np.float64) for tiles in zip(*chains, strict=True)]
+        for chains in zip(*nests, strict=True)
     ]
-    fetched = window_arrays.fetched(columns, kinds, strides)
-    alone = [windows.fetched(tuple(map(tuple, own)), kinds, strides) for own in (sizes, second)]
-    assert fetched.tolist() == alone
+    alone = [windows.fetched(nest, kinds, strides) for nest in nests]
+    room = data.draw(st.sampled_from([1, 4, 256]))
+    with mock.patch.object(window_arrays, "_ROOM", room):
+        assert window_arrays.fetched(columns, kinds, strides).tolist() == alone
+    with mock.patch.object(window_arrays, "is_ready", return_value=False):
+        assert window_arrays.fetched(columns, kinds, strides).tolist() == alone
+
+
+def test_windows_of_very_long_axes() -> None:
+    """What does not fit 64 bits is counted by the scalar function."""
+    sizes, kinds, strides = ((1 << 24, 3, 1), (1 << 22, 1)), ("ts", "t"), (1 << 20, 1)
+    columns = [[np.array([tile, tile], dtype=np.float64) for tile in own] for own in sizes]
+    count = windows.fetched(sizes, kinds, strides)
+    assert count == 1 << 46
+    assert window_arrays.fetched(columns, kinds, strides).tolist() == [count] * 2
 
 
 progressions = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), max_size=3)
