@@ -18,6 +18,7 @@ from tilewright.formulation.expression import Expr, maximum, total
 from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.outer_levels import first_levels, moved_knowing_inside
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.remainders import MergedCuts
 from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
@@ -144,6 +145,7 @@ def stores_problem(
     outside: float,
     alike: Alike | None = None,
     fills: bool = True,
+    knows_inside: bool = False,
 ) -> LayerProblem:
     """A problem whose mappings have the objective keys of the whole's with their tiles, or lower ones.
 
@@ -158,13 +160,17 @@ def stores_problem(
     outside : what levels outside cost at least, pJ
     alike : spaces of other levels or stores of the same operator
     fills : whether first fills from levels outside, and last drains to them, count
+    knows_inside : whether intervals know what tiles cost at least further inside, where that can be told
     """
     model, scale = problem.model, problem.statement.energy_scale
     assert isinstance(model, Hierarchy)
     engine = _machine(problem, stores)
     space = _space(problem, engine, alike)
     nest, unit = space.nest, scale // model.scale_of(engine)
-    levels = _levels(problem, stores, nest, fills)
+    part = replace(problem, engine=engine, space=space)
+    knows_inside = knows_inside and first_levels(part) is not None
+    moved = moved_knowing_inside(part, 1, model.scale_of(engine)) if knows_inside else None
+    levels = _levels(problem, stores, nest, fills, moved)
     cycles = total(own for _, _, own in levels)
     costs = [maximum([unit * spent, int(known[level] * scale)]) for level, spent, _ in levels]
     energy = total([*costs, int(outside * scale), whole(problem.engine.leak, scale) * cycles])
@@ -190,17 +196,22 @@ def _space(problem: LayerProblem, engine: Engine, alike: Alike | None = None) ->
 
 
 def _levels(
-    problem: LayerProblem, stores: InnerStores, nest: Nest, fills: bool = True
+    problem: LayerProblem,
+    stores: InnerStores,
+    nest: Nest,
+    fills: bool = True,
+    moved: MappingABC[tuple[int, str], Expr] | None = None,
 ) -> list[tuple[int, Expr, Expr]]:
     """The levels, each with the energy of its stores, in units of the nest's machine, and its own cycles.
 
     Parameters
     ----------
     fills : whether first fills from levels outside, and last drains to them, count
+    moved : energy of what moves, by boundary and tensor, where more is known than the nest tells
     """
     model, engine = problem.model, problem.engine
     assert isinstance(model, Hierarchy)
-    by_store, last = model.energy_by_store(nest), nest.temporal[-1]
+    by_store, last = model.energy_by_store(nest, moved), nest.temporal[-1]
     # Inside the last of these levels there are none.
     ending = replace(engine, levels=engine.levels[: stores.levels[-1] + 1])
     levels: list[tuple[int, Expr, Expr]] = []

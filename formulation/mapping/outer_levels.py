@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tilewright.formulation.expression import Expr, as_expr, maximum, tighten, total
+from tilewright.formulation.expression import Expr, maximum, tighten, total
 from tilewright.formulation.mapping.compulsory import least_compute
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits, whole
@@ -144,14 +144,38 @@ def outside(nest: Nest, last: int) -> Nest:
     )
 
 
-def knowing_inside(problem: LayerProblem, last: int) -> LayerProblem:
+def knowing_inside(problem: LayerProblem, last: int, behind: float = 0.0) -> LayerProblem:
     """The problem, whose intervals know what tiles of levels from one on cost at least further inside.
 
     Parameters
     ----------
     last : index of the outermost of these levels
+    behind : what moves into stores and PEs behind the last array, computing and leakage cost at least, pJ
     """
-    nest, model, scale = problem.space.nest, problem.model, problem.statement.energy_scale
+    nest, scale = problem.space.nest, problem.statement.energy_scale
+    array = nest.spatial[-1] if nest.spatial else 0
+    moved = moved_knowing_inside(problem, last, scale)
+    inside = total(
+        [
+            whole(problem.engine.mac_energy, scale) * problem.operator.iterations,
+            *(own for (boundary, _), own in moved.items() if boundary > array),
+            whole(problem.engine.leak, scale) * problem.statement.cycles,
+        ]
+    )
+    outer = [own for (boundary, _), own in moved.items() if boundary <= array]
+    energy = total([*outer, tighten(inside, lower=int(behind * scale)) if behind else inside])
+    return replace(problem, statement=replace(problem.statement, energy=energy))
+
+
+def moved_knowing_inside(problem: LayerProblem, last: int, scale: int) -> dict[tuple[int, str], Expr]:
+    """The energy of what moves, by boundary and tensor, whose intervals know what tiles cost inside them.
+
+    Parameters
+    ----------
+    last : index of the outermost level whose tiles tell
+    scale : units of a pJ, those of the machine
+    """
+    nest, model = problem.space.nest, problem.model
     assert isinstance(model, Hierarchy)
     levels = [nest.blocks[index].level for index in nest.temporal]
     known = [
@@ -159,12 +183,10 @@ def knowing_inside(problem: LayerProblem, last: int) -> LayerProblem:
         for level in levels
         if last <= level < levels[-1]
     ]
-    terms: list[Expr] = [as_expr(whole(problem.engine.mac_energy, scale) * problem.operator.iterations)]
-    for (boundary, name), moved in model.energy_of_moving(nest).items():
-        level = next(
-            (level for level, edge in nest.residency[name].positions.items() if edge == boundary), None
-        )
+    moved: dict[tuple[int, str], Expr] = {}
+    for (boundary, name), own in model.energy_of_moving(nest).items():
+        edges = nest.residency[name].positions.items()
+        level = next((level for level, edge in edges if edge == boundary), None)
         lower = [least[level, name] for least in known if (level, name) in least]
-        terms.append(tighten(moved, lower=maximum(lower)) if lower else moved)
-    energy = total([*terms, whole(problem.engine.leak, scale) * problem.statement.cycles])
-    return replace(problem, statement=replace(problem.statement, energy=energy))
+        moved[boundary, name] = tighten(own, lower=maximum(lower)) if lower else own
+    return moved

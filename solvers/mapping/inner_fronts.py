@@ -27,6 +27,7 @@ from tilewright.solvers.mapping.goals import Goal, Minimum
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.outside_first import deciding_around_array, seen_from_outside
 from tilewright.solvers.mapping.part_tiles import PartAnswer, PartTiles
 from tilewright.solvers.mapping.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.shared_tables import SharedTables
@@ -106,10 +107,12 @@ class InnerFronts:
     ----------
     search : of the whole, whose limits count
     source : what finds mappings
+    from_outside : whether tiles next to the array come first, and tell what is inside at least
     """
 
-    def __init__(self, search: LayerSearch, source: str) -> None:
+    def __init__(self, search: LayerSearch, source: str, from_outside: bool = False) -> None:
         self._search, self._source = search, source
+        self._from_outside = from_outside
         self._cheapest: PartAnswer | None = None
         self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
 
@@ -156,13 +159,17 @@ class InnerFronts:
         """The problem of some stores."""
         if self._tables.bytes + self._bank.bytes > _MOST_BYTES:
             self._alike, self._tables, self._bank = Alike(), SharedTables(), TableBank()
-        return stores_problem(self._search.problem, stores, known, outside, self._alike, fills)
+        problem, alike = self._search.problem, self._alike
+        return stores_problem(problem, stores, known, outside, alike, fills, knows_inside=self._from_outside)
 
     def _searched(self, part: LayerProblem, goal: Goal) -> float | None:
         """Lower bound, scaled, of what a search for a goal leaves open; ``None`` where that is nothing."""
         search = self._search
         legal = LegalTables(part, search.limits, self._tables)
-        layout = laid_out(part, search.limits, bank=self._bank, tally=search.tally, legal=legal)
+        deciding = deciding_around_array(part) if self._from_outside else None
+        layout = laid_out(
+            part, search.limits, bank=self._bank, deciding=deciding, tally=search.tally, legal=legal
+        )
         tree = BestFirst(search, goal, layout)
         if tree.empty:
             return None
@@ -179,8 +186,9 @@ class InnerFronts:
         tiles = PartTiles(pattern)
         if self._cheapest is None or not tiles.learn(self._cheapest):
             return
-        inner = PatternSearch(self._search, tiles.problem)
-        tree = Tree(inner, Minimum(inner, self._source), inner.problem)
+        part, deciding = (self._from_outside and seen_from_outside(tiles.problem)) or (tiles.problem, None)
+        inner = PatternSearch(self._search, part)
+        tree = Tree(inner, Minimum(inner, self._source), part, deciding=deciding)
         if not tree.empty:
             tree.limit(_LOOK)
             tree.run()

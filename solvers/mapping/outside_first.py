@@ -10,16 +10,21 @@ from __future__ import annotations
 from tilewright.formulation.mapping.outer_levels import edges_of, first_levels, first_stores, knowing_inside
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
-from tilewright.solvers.mapping.stages import has_scratchpads
+from tilewright.solvers.mapping.stages import has_scratchpads, last_array
 
 
-def seen_from_outside(problem: LayerProblem) -> tuple[LayerProblem, Deciding] | None:
-    """The problem knowing what is inside, and its order of decisions; ``None`` where others are better."""
+def seen_from_outside(problem: LayerProblem, behind: float = 0.0) -> tuple[LayerProblem, Deciding] | None:
+    """The problem knowing what is inside, and its order of decisions; ``None`` where others are better.
+
+    Parameters
+    ----------
+    behind : as for :func:`~tilewright.formulation.mapping.outer_levels.knowing_inside`, around scratchpads
+    """
     energy, cycles = problem.objective.key_powers
     if not energy:
         return None
     if not cycles and has_scratchpads(problem.engine) and first_levels(problem) is not None:
-        return _around_array(problem)
+        return _around_array(problem, behind)
     firsts = first_stores(problem)
     if firsts is None:
         return None
@@ -44,9 +49,12 @@ def ways_of_deciding(problem: LayerProblem) -> list[tuple[LayerProblem, Deciding
     return ways
 
 
-def _around_array(problem: LayerProblem) -> tuple[LayerProblem, Deciding]:
-    """The problem knowing what is inside every tile; tiles outside an array and the next one come first."""
-    nest, levels = problem.space.nest, problem.engine.levels
-    array = max(index for index, level in enumerate(levels) if level.fanout is not None)
-    edges = [block for block in nest.temporal if 0 < nest.blocks[block].level <= array + 1]
-    return knowing_inside(problem, 1), Deciding(stores=tuple(edges))
+def deciding_around_array(problem: LayerProblem) -> Deciding:
+    """Tiles outside an array and the next one come first."""
+    nest, end = problem.space.nest, last_array(problem.engine) + 1
+    return Deciding(stores=tuple(block for block in nest.temporal if 0 < nest.blocks[block].level <= end))
+
+
+def _around_array(problem: LayerProblem, behind: float = 0.0) -> tuple[LayerProblem, Deciding]:
+    """The problem knowing what is inside every tile, and its order of decisions."""
+    return knowing_inside(problem, 1, behind), deciding_around_array(problem)

@@ -226,7 +226,8 @@ class PatternBounds:
         if goal is None:
             return None
         is_open = ~self._is_taken & (self._keys < float(goal))
-        return self._patterns(is_open) if np.count_nonzero(is_open) >= _MANY else None
+        many = 1 if self._together is not None and self._together.has_scratchpads else _MANY
+        return self._patterns(is_open) if np.count_nonzero(is_open) >= many else None
 
     def _next_term(self, pattern: int, inside: int | None = None) -> Term | None:
         """The term that is searched next for a pattern; ``None`` where none is.

@@ -24,6 +24,7 @@ from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
 from tilewright.solvers.mapping.levels_together import inner_edges, over_tiles
 from tilewright.solvers.mapping.pattern_machines import Stores, levels_of, on_own_machine
 from tilewright.solvers.mapping.pattern_terms import Term
+from tilewright.solvers.mapping.stages import has_scratchpads, last_array
 
 _INNER = 2
 """Innermost levels that are searched together."""
@@ -32,6 +33,8 @@ _TRIES, _WORTH = 12, 0.98
 cost at most then."""
 _SHARED = 3
 """Open patterns that a search has to bound; trees of fewer take no more time."""
+_LOWER = 0.05
+"""By how much a goal has to fall for another search of stores of which one has not ended."""
 _ROUNDING = 1e-9
 """Relative: sums of some ten parts in floating point are right well within it."""
 _BEYOND = 1e-6
@@ -77,10 +80,12 @@ class _Known:
     Parameters
     ----------
     once : what they cost if every element is moved once, pJ
+    below : key, in pJ and cycles, below which all was looked for
     """
 
     stores: InnerStores
     once: float
+    below: float
     front: InnerFront
 
 
@@ -101,6 +106,17 @@ class InnerTiles:
     tiles: Tiles | None
 
 
+def are_bounded_together(problem: LayerProblem) -> bool:
+    """Whether scratchpads behind an array, each of one tensor in all patterns, are searched together.
+
+    Pairs of them tell little, as each keeps its own tensor in place, and trees of single patterns take longer.
+    """
+    engine = problem.engine
+    if problem.objective.key_powers[1] or not has_scratchpads(engine):
+        return False
+    return not any(level.may_bypass for level in engine.levels[last_array(engine) + 1 :])
+
+
 def narrowed(problem: LayerProblem, tiles: Sequence[InnerTiles]) -> LayerProblem:
     """A problem of patterns with the same innermost levels over the tiles of all of them."""
     every: Tiles = {}
@@ -117,13 +133,18 @@ class PatternsTogether:
     ----------
     search : of the whole
     source : what finds mappings
+
+    Attributes
+    ----------
+    has_scratchpads : whether scratchpads are searched together, for any open pattern
     """
 
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search = search
         self._engine, self._tensors = search.problem.engine, search.problem.operator.tensors
         self._powers = search.problem.objective.key_powers
-        self._fronts = InnerFronts(search, source)
+        self.has_scratchpads = are_bounded_together(search.problem)
+        self._fronts = InnerFronts(search, source, self.has_scratchpads)
         self._tries = 0
         # By levels, and what each tensor is stored in of them; then by all that they depend on.
         self._known: dict[tuple[object, object], dict[InnerStores, _Known]] = {}
@@ -145,6 +166,7 @@ class PatternsTogether:
         if inner is None:
             return False
         known = self._known.setdefault((inner.levels, inner.stored), {})
+        few = 1 if self.has_scratchpads else _SHARED
         for own in known.values():
             self._apply(own, patterns, np.asarray([pattern]))
         # What comes from the cheapest levels bounds all patterns that store the same.
@@ -152,19 +174,30 @@ class PatternsTogether:
             if has_risen():
                 return True
             places = self._dearer(own_stores, patterns)
-            if own_stores not in known and len(places) >= _SHARED:
+            if not self._is_known(known.get(own_stores)) and len(places) >= few:
                 known[own_stores] = self._searched(own_stores, patterns)
                 self._apply(known[own_stores], patterns, places)
                 self._look_for_mappings(stores, float(patterns.keys[pattern]))
         return has_risen()
 
+    def _is_known(self, known: _Known | None) -> bool:
+        """Whether another search of some stores would hardly tell more: fewer nodes are below lower goals."""
+        goal = goal_of(self._search)
+        if known is None or goal is None:
+            return False
+        left = known.front.left
+        return left >= known.below or known.below <= (1 + _LOWER) * float(goal)
+
     def _inner(self, stores: Stores) -> InnerStores | None:
         """The innermost levels of a pattern; ``None`` where they have no problem of their own."""
         stored = levels_of(stores)
-        if len(stored) <= _INNER:
+        count = _INNER
+        if self.has_scratchpads:
+            count = sum(level > last_array(self._engine) for level in stored)
+        if count >= len(stored):
             return None
-        inner = InnerStores.of(stores, stored[-_INNER:])
-        return inner if inner.stand_alone_on(self._engine, stored[-_INNER - 1]) else None
+        inner = InnerStores.of(stores, stored[-count:])
+        return inner if inner.stand_alone_on(self._engine, stored[-count - 1]) else None
 
     def _cheapest(self, inner: InnerStores, patterns: OpenPatterns) -> InnerStores:
         """The same stores, each tensor coming from the cheapest level that it has in any open pattern."""
@@ -225,7 +258,7 @@ class PatternsTogether:
         once, known = self._least_inside(inner, patterns)
         outside = _outside(inner, once, patterns, self._dearer(inner, patterns))
         below = float(goal) * (1 + _BEYOND)
-        return _Known(inner, once, self._fronts.found(inner, known, float(outside.min()), below))
+        return _Known(inner, once, below, self._fronts.found(inner, known, float(outside.min()), below))
 
     def _least_inside(self, inner: InnerStores, patterns: OpenPatterns) -> tuple[float, dict[int, float]]:
         """What some stores cost if every element is moved once, and each level at least, pJ."""

@@ -135,9 +135,14 @@ def stages_of(space: MapSpace, spread_first: bool = False, inner_first: bool = F
 
 def has_scratchpads(engine: Engine) -> bool:
     """Whether several levels stand behind the last array, each for one tensor alone."""
-    arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
-    behind = engine.levels[arrays[-1] + 1 :] if arrays else ()
+    array = last_array(engine)
+    behind = engine.levels[array + 1 :] if array >= 0 else ()
     return len(behind) > 1 and all(len(level.keeps) == 1 for level in behind)
+
+
+def last_array(engine: Engine) -> int:
+    """The level that feeds the innermost array; -1 where none does."""
+    return max((index for index, level in enumerate(engine.levels) if level.fanout is not None), default=-1)
 
 
 def outer_stages(nest: Nest, stores: Sequence[int]) -> list[Stage]:

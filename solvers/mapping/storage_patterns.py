@@ -24,6 +24,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import has_storage_parts
+from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.division import terms_at_stores
 from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
@@ -40,8 +41,8 @@ from tilewright.solvers.mapping.pattern_machines import (
     on_own_machine,
 )
 from tilewright.solvers.mapping.pattern_tiles import PatternTiles
-from tilewright.solvers.mapping.patterns_together import PatternsTogether
-from tilewright.solvers.mapping.stages import has_scratchpads
+from tilewright.solvers.mapping.patterns_together import PatternsTogether, are_bounded_together
+from tilewright.solvers.mapping.stages import has_scratchpads, last_array
 from tilewright.solvers.mapping.sub_machines import beside
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
@@ -53,6 +54,7 @@ _DIVES = 6  # patterns in which a mapping is looked for at once; the others find
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels; others come last
 _SHARED_BY_FEW = 400_000  # the same with scratchpads of single tensors, which leave few patterns
 _SOON = 10_000  # rows of scratchpads with which all is searched as soon as perfect factors
+_ROUNDING = 1e-8  # relative; far above that of sums of some parts
 _MANY = 800_000  # rows from which on a pattern is bounded alone where its tiles are not known
 
 
@@ -130,7 +132,11 @@ class PatternTrees:
         self._bounds: PatternBounds | None = None
         self._descent = Descent(search, source, self._is_pattern_wanted)
         near = Neighbourhoods(search, source, self._are_levels_wanted)
-        self._beside = beside(search, source, near, self._descent, self._are_levels_wanted)
+        self._beside = (
+            Beside(search, iter(()))
+            if are_bounded_together(search.problem)
+            else beside(search, source, near, self._descent, self._are_levels_wanted)
+        )
         self._bank = TableBank()
         self._open: list[_OpenTree] = []
         self._unstated = 0.0  # lower bound of what has not been stated, as the problem's keys are scaled
@@ -237,9 +243,13 @@ class PatternTrees:
     def _offer_mappings(self) -> None:
         """Offer mappings of single patterns, and of small machines: bounds say where better ones may be.
 
-        With scratchpads dives end far from the optimum, and few mappings have perfect factors.
+        With scratchpads dives end far from the optimum, and few mappings have perfect factors.  Where these
+        are bounded together, the cheapest of their tiles give better mappings than all of that.
         """
         problem = self._search.problem
+        if are_bounded_together(problem):
+            self._descent.begin()
+            return
         if has_scratchpads(problem.engine) and problem.space.rows > _SOON:
             self._offer_perfect()
         self._descent.begin()
@@ -277,7 +287,7 @@ class PatternTrees:
         """
         stored = levels_of(pattern.stores)
         key = pattern.key * self._search.problem.key_scale
-        entry, alone = None, self._alone(pattern.stores)
+        entry, alone = None, self._alone(pattern)
         if alone is None:
             entry = self._shared_tree(stored)
         if entry is None:
@@ -311,14 +321,17 @@ class PatternTrees:
         dives = self._search.key is None or next(self._dives) < _DIVES
         tree.add(storage, _least_parts(entry, pattern, stored), dives)
 
-    def _alone(self, stores: Stores) -> tuple[LayerProblem, Deciding] | None:
+    def _alone(self, pattern: BoundedPattern) -> tuple[LayerProblem, Deciding] | None:
         """A pattern on its own machine, where its tree knows the inside; ``None`` where another serves."""
-        if self._search.problem.objective.key_powers[1] or not has_scratchpads(self._search.problem.engine):
+        engine = self._search.problem.engine
+        if self._search.problem.objective.key_powers[1] or not has_scratchpads(engine):
             return None
-        stored = levels_of(stores)
-        part = on_own_machine(self._search.problem, stores, self._alike.setdefault(stored, Alike()))
+        stored = levels_of(pattern.stores)
+        part = on_own_machine(self._search.problem, pattern.stores, self._alike.setdefault(stored, Alike()))
         self._rows[stored] = part.space.rows
-        return seen_from_outside(part)
+        # What the key is more than levels outside the array cost at least.
+        outer = sum(value for level, value in pattern.parts.items() if level <= last_array(engine))
+        return seen_from_outside(part, max(0.0, pattern.key - outer * (1 + _ROUNDING)))
 
     def _shared_tree(self, stored: tuple[int, ...]) -> _OpenTree | None:
         """The tree of all patterns that store in some levels; ``None`` where rows of tiles are too many."""

@@ -7,6 +7,7 @@ the formulas.
 
 from __future__ import annotations
 
+from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
 from tilewright.formulation.expression import Expr, as_expr, total
@@ -121,17 +122,23 @@ class Hierarchy:
             details={**times, **details},
         )
 
-    def energy_by_store(self, nest: Nest) -> dict[int, Expr]:
+    def energy_by_store(
+        self, nest: Nest, moved: MappingABC[tuple[int, str], Expr] | None = None
+    ) -> dict[int, Expr]:
         """The energy, divided by the boundary at which what is moved is stored, or read by the PEs.
 
         Static power is in none of them: it belongs to cycles, which no boundary decides.
 
         What moves into a store, and partial sums out of it, depends on the tiles there and on the loops
         around them; so do the energy of the store outside that it takes, and of the networks between.
+
+        Parameters
+        ----------
+        moved : as of :meth:`energy_of_moving`, where more is known of it
         """
         parts = {len(nest.blocks): self._computing(nest, self.scale_of(nest.engine))}
-        for (boundary, _), moved in self.energy_of_moving(nest).items():
-            parts[boundary] = total([parts.get(boundary, 0), moved])
+        for (boundary, _), own in (self.energy_of_moving(nest) if moved is None else moved).items():
+            parts[boundary] = total([parts.get(boundary, 0), own])
         return dict(sorted(parts.items()))
 
     def energy_of_moving(self, nest: Nest) -> dict[tuple[int, str], Expr]:
