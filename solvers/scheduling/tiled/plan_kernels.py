@@ -29,7 +29,7 @@ from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
 from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.tiled import ancestors
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-from tilewright.solvers.scheduling.tiled.exact import sequence_kernel
+from tilewright.solvers.scheduling.tiled.exact import remainder_kernel, sequence_kernel
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched
@@ -104,6 +104,7 @@ ATOMS: Final = Kernels(
         placement._nearest,
         placement._remember,
         plan_kernel.holdings,
+        remainder_kernel.weigh,
         sequence_kernel.advance,
     ),
     _search,

@@ -33,7 +33,7 @@ CYCLES_SHARE = 0.1
 LINE_SHARE = 0.4
 """Part of the time left that sequences may take for energy and cycles together."""
 
-SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000))
+SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000), (alike, 30_000))
 """How tasks are put together, and in how many ways the blocks that are counted may have been fetched."""
 
 SPARE = 2

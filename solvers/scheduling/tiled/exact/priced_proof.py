@@ -98,19 +98,27 @@ class PricedProof(RoundProof):
 
     def sequenced(self) -> Order | None:
         """The same for cycles alone; then for energy and cycles together, at the price of the best plan."""
-        orders = [super().sequenced()]
-        known = self.search.evaluation
-        if known is not None and not self.search.done:
-            orders.append(self.lined(known.energy.total, known.cycles))
-        return min((order for order in orders if order), key=lambda order: order.cycles, default=None)
+        order, known = super().sequenced(), self.search.evaluation
+        if known is None or self.search.done:
+            return order
+        return self.lined(known.energy.total, known.cycles, effort.LINE_SHARE) or order
 
-    def lined(self, energy: float, cycles: int) -> Order | None:
+    def improved(self) -> None:
+        """Better plans; and what the price of the best of them proves."""
+        key = self.search.key
+        super().improved()
+        known = self.search.evaluation
+        if known is not None and self.search.key != key and not self.search.done:
+            self.lined(known.energy.total, known.cycles, effort.FIRST_SHARE)
+
+    def lined(self, energy: float, cycles: int, share: float) -> Order | None:
         """Bounds on energy plus cycles times a price, and the best order that follows one of its sequences.
 
         Parameters
         ----------
         energy, cycles : of a plan; where a little less of one for more of the other leaves their product as
             it is, the price of a cycle is energy over cycles
+        share : part of the time left that this may take
         """
         self._settle()
         units, least = self.units, self.units.least(self.instance)
@@ -124,7 +132,7 @@ class PricedProof(RoundProof):
             self.reported(self.floor(), "energy of sequences")
 
         most = self.instance.unit * cycles + charges.parts(units.counted(energy) - least)
-        return self.followed(self.search.limits.share(effort.LINE_SHARE), lambda: most, reported, charges)
+        return self.followed(self.search.limits.share(share), lambda: most, reported, charges)
 
     def floor(self) -> int:
         """What no value is below: the least over all energies and cycles that bounds allow.

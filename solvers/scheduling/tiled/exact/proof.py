@@ -153,14 +153,14 @@ class RoundProof(StatedPlans):
         if self.search.done or self.closed():
             return
         large = self.decisions > effort.EARLY_DECISIONS
-        if self.priced and large:  # orders say little of energy
+        if self.priced and large:  # other orders say little of energy
+            self.placed_all(orders)
+            orders.clear()
             self.improved()
         orders.append(self.ordered(self.count, self.search.limits.share(effort.FIRST_SHARE), True))
         if self.refuted:
             return
-        for order in orders:
-            if order is not None:
-                self.placed(order)
+        self.placed_all(orders)
         if not large and not self.search.done:
             self.whole(self.search.limits.share(effort.EARLY_SHARE))
             if self.refuted:
@@ -175,6 +175,12 @@ class RoundProof(StatedPlans):
         order = self.ordered(self.count, self.search.limits.share(effort.ORDERS_SHARE), True)
         if order is not None and not self.refuted:
             self.placed(order)
+
+    def placed_all(self, orders: list[Order | None]) -> None:
+        """Offer plans of all orders that there are."""
+        for order in orders:
+            if order is not None:
+                self.placed(order)
 
     def improved(self) -> None:
         """Better plans close to the best one; where energy counts climbs find more of them than windows."""

@@ -92,7 +92,8 @@ def charged(t: Tables, s: Int64s) -> Any:
     for f in range(len(t.charge)):
         together = 0
         for c in range(len(s)):
-            together += t.inside[f, c, s[c]]
+            if s[c]:
+                together += t.inside[f, c, s[c]]
         cost += t.charge[f, together]
     for i in range(len(s)):
         c = t.by_far[i]

@@ -17,6 +17,13 @@ from tilewright.solvers.scheduling.tiled.exact.label_kernel import (
     insert,
     pop,
 )
+from tilewright.solvers.scheduling.tiled.exact.remainder_kernel import (
+    Remainders,
+    ended,
+    next_round,
+    ready,
+    remaining,
+)
 from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import (
     NEVER,
     Exchange,
@@ -33,8 +40,15 @@ RUNNING, ENDED, FULL = 0, 1, 2
 
 
 @compiled
-def advance(t: Tables, memory: Memory, pops: int) -> int:
-    """Take so many labels from the heap and follow every next round; ends at a label where all have run."""
+def advance(t: Tables, rest: Remainders, memory: Memory, pops: int) -> int:
+    """Take so many labels from the heap and follow every next round; ends at a label where all have run.
+
+    Parameters
+    ----------
+    t, rest : the instance, and what the rounds to come take at least
+    memory : of labels
+    pops : labels to follow
+    """
     classes, groups = len(t.number), len(t.time)
     n = np.zeros(classes, dtype=np.int64)
     s = np.zeros(classes, dtype=np.int64)
@@ -76,17 +90,7 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
         for c in range(classes):
             out_before += n[c] * t.leaving_most[c]
             s[c] = 0
-            available[c] = 0
-            # tasks of a class follow each other: the next one may run if those that it needs have run
-            while available[c] < t.engines and n[c] + available[c] < t.number[c]:
-                possible = True
-                for p in range(classes):
-                    if t.least[c, p, n[c] + available[c] + 1] > n[p]:
-                        possible = False
-                        break
-                if not possible:
-                    break
-                available[c] += 1
+        ready(t, n, available)
         for g in range(groups):
             held[g] = key // t.group_strides[g] % (t.size[g] + 1) if t.group_strides[g] else 0
             if t.group_strides[g]:
@@ -95,27 +99,23 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
         # every round of available tasks, as numbers per class that count up
         size = 0
         while True:
-            at = classes - 1
-            while at >= 0:
-                if s[at] < available[at] and size < t.engines:
-                    s[at] += 1
-                    size += 1
-                    break
-                size -= s[at]
-                s[at] = 0
-                at -= 1
-            if at < 0:
+            size = next_round(s, available, size, t.engines)
+            if size == 0:
                 break
-            longest, shortest, out_now, reading, out_passing = 0, NEVER, 0, False, 0
+            longest, shortest, reading, new_key, ran = 0, NEVER, False, key, 0
             for c in range(classes):
                 m[c] = n[c] + s[c]
                 if s[c]:
                     longest = max(longest, t.cycles[c])
-                    out_now += s[c] * max(0, t.leaving_least[c])
-                    out_passing = max(out_passing, t.leaving_passing[c])
+                    new_key += s[c] * t.strides[c]
+                    if t.linked and t.leaving_least[c] < 0:
+                        ran += s[c] * t.strides[c]
                     if t.reads[c]:
                         shortest = min(shortest, t.cycles[c])
                         reading = True
+            to_come = remaining(rest, new_key)
+            if time + longest + to_come >= t.ceiling:
+                continue
             needed, late_counted = 0, 0
             for g in range(groups):
                 most = 0
@@ -130,6 +130,8 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
             if not t.linked and size < t.engines and _fillable(t, n, s, m, available, read, longest):
                 continue
             cost = charged(t, s)
+            if time + longest + cost + to_come >= t.ceiling:
+                continue
             # what earlier rounds left no time for passes DRAM now, and the tasks that read it wait
             late = max(0, needed - fetched)
             wait = late + late_counted
@@ -142,11 +144,6 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 least_length = max(least_length, begun(t, s, wait))
             elif t.linked:
                 least_length = exchanged(t, s, fresh, scratch, least_length)
-            new_key, ran = key, 0
-            for c in range(classes):
-                new_key += s[c] * t.strides[c]
-                if t.linked and t.leaving_least[c] < 0:
-                    ran += s[c] * t.strides[c]
             for g in range(groups):
                 if t.group_strides[g]:
                     new_key += extra[g] * t.group_strides[g]
@@ -164,10 +161,11 @@ def advance(t: Tables, memory: Memory, pops: int) -> int:
                 new_time = time + length + cost
                 new_moved = min(moved + length - whole, t.fluid + out_before)
                 if done + size == total:
-                    new_time += max(out_now, out_passing, t.fluid + t.leaving - new_moved)
+                    new_time += max(ended(t, s), t.fluid + t.leaving - new_moved)
                     bound = new_time
                 else:
-                    bound = max(memory.bound[label], _rest(t, m, counted - whole, new_time, new_moved))
+                    bound = max(memory.bound[label], new_time + to_come)
+                    bound = max(bound, _rest(t, m, counted - whole, new_time, new_moved))
                 if bound < t.ceiling and not insert(
                     memory=memory,
                     key=after,

@@ -13,6 +13,7 @@ from tilewright.foundation.arrays import Int64s
 from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges, free_of_charge
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.label_kernel import BEST, BOUND, LABELS, Memory, memory_of
+from tilewright.solvers.scheduling.tiled.exact.remainder_kernel import remainders_of, weigh
 from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import Tables
 from tilewright.solvers.scheduling.tiled.exact.sequence_kernel import ENDED, RUNNING, advance
 
@@ -26,6 +27,9 @@ SLICE = 0.1
 """Seconds between two looks at the limits, about; a label may take some thousandths of them."""
 
 LABELS_AT_MOST = 1_000_000
+
+MEMBERS_AT_MOST = 250_000
+"""Members of the lattice of what has run, up to which the rounds to come of each are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,17 +157,31 @@ def searched(
     charges = charges or free_of_charge(instance)
     tables, memory = tables_of(counts, most * unit + 1, charges, steady=steady), memory_of(labels)
     start(tables, memory)
-    status, bound, pops = RUNNING, 0, 1
-    while status == RUNNING and not over():
-        begun = time.monotonic()
-        status = advance(tables, memory, pops)
-        pops = 2 * pops if time.monotonic() - begun < SLICE else max(1, pops // 2)
+    rest = remainders_of(tables.number, min(labels, MEMBERS_AT_MOST))
+    _in_slices(lambda steps: bool(weigh(tables, rest, steps)), over)
+    status, bound = RUNNING, 0
+
+    def advanced(pops: int) -> bool:
+        nonlocal status, bound
+        status = advance(tables, rest, memory, pops)
         proven = -(-int(memory.state[BOUND]) // unit)
         if proven > bound:
             bound = proven
             reported(bound)
+        return bool(status != RUNNING)
+
+    _in_slices(advanced, over)
     rounds = path(tables, memory) if status == ENDED and memory.state[BEST] else None
     return RoundSequence(bound, bool(status == ENDED), counts, rounds, int(memory.state[LABELS]))
+
+
+def _in_slices(work: Callable[[int], bool], over: Callable[[], bool]) -> None:
+    """Do a work in so many steps at a time that `SLICE` is kept about, until it is done or the time is over."""
+    done, steps = False, 1
+    while not done and not over():
+        begun = time.monotonic()
+        done = work(steps)
+        steps = 2 * steps if time.monotonic() - begun < SLICE else max(1, steps // 2)
 
 
 def start(tables: Tables, memory: Memory) -> None:

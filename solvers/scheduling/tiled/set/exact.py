@@ -40,11 +40,13 @@ class ProvenTree:
     tree : ``None`` where none fits
     value : of the objective, by the closed form
     proven : whether no tree of the space is better
+    bound : of the objective, that no tree of the space is below; 0 where none is known
     """
 
     tree: Node | None
     value: float
     proven: bool
+    bound: float
 
 
 def best_tree(
@@ -71,7 +73,7 @@ def best_tree(
         segments = Segments()
         whole &= maker.fill(segments, sets, space)
         whole &= best.chained(segments, sets, groups, stop)
-    return ProvenTree(best.tree, best.value, whole)
+    return ProvenTree(best.tree, best.value, whole, best.value if whole else 0.0)
 
 
 class _Found:
@@ -111,12 +113,15 @@ def _makers(form: ClosedForm, stop: Callable[[], bool]) -> list[tuple[int, Segme
 def _best_of_all(
     form: ClosedForm, stop: Callable[[], bool], known: Node | None, lower_bounds: LayerBounds
 ) -> ProvenTree:
-    """The best of all trees: all of those below a value that rises until there is one."""
-    best, makers = _Found(form, known), _makers(form, stop)
+    """The best of all trees: all of those below a value that rises until there is one.
+
+    Where the time ends before, no tree is below the last value at which all have been looked at.
+    """
+    best, makers, bound = _Found(form, known), _makers(form, stop), 0.0
     try:
         lower_bounds.work  # noqa: B018 - the longest part, before any tree
     except LimitReachedError:
-        return ProvenTree(best.tree, best.value, False)
+        return ProvenTree(best.tree, best.value, False, bound)
     sets, whole = down_sets(form.network)
     open_trees = [OpenTrees(form, lower_bounds, maker.loads, stop) for _, maker in makers]
     every = [Segments() for _ in makers]
@@ -129,10 +134,11 @@ def _best_of_all(
         for trees, segments, (groups, maker) in zip(open_trees, every, makers, strict=True):
             if not maker.fill_below(segments, sets, trees, value):
                 best.chained(segments, sets, groups, stop)
-                return ProvenTree(best.tree, best.value, False)
+                return ProvenTree(best.tree, best.value, False, bound)
             whole &= best.chained(segments, sets, groups, stop)
+        bound = min(best.value, value) if whole else bound
         if best.value <= value or value == inf:
-            return ProvenTree(best.tree, best.value, whole)
+            return ProvenTree(best.tree, best.value, whole, bound)
         step *= GROWTH
         above += step
 
