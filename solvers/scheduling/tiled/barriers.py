@@ -18,7 +18,7 @@ belongs to a channel and a part of its sums, and pixels share it.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilewright.formulation.scheduling.tiled.coordinates import PART, Range, loop_ranges, shape_of, touched
 from tilewright.formulation.scheduling.tiled.overlap import OperandAxes, positions_read
@@ -55,6 +55,11 @@ def channels_before(units: Sequence[Unit], *, finished: bool = False) -> list[fr
     finished : ask for atoms that finish results, rather than for any part of a sum
     """
     return _needs_of(units).before(finished, len(units))
+
+
+def reads_results(units: Sequence[Unit]) -> list[bool]:
+    """Per unit, whether each of its atoms reads a result, so that none of them is the first of a plan."""
+    return _needs_of(units).some_result()
 
 
 def _needs_of(units: Sequence[Unit]) -> _Needs:
@@ -94,23 +99,31 @@ class _Needs:
         """
         needed = []
         for target, unit in enumerate(self.units):
-            shape = shape_of(unit.layer.operator)
-            least = (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1)
-            bits = self._of_producers(target, least, finished or shape.parts == 1) >> first
+            least, parts = _least_atom(unit)
+            bits = self._of_producers(target, least, finished or parts) >> first
             needed.append(frozenset(other for other in range(target) if bits >> other & 1))
         return needed
+
+    def some_result(self) -> list[bool]:
+        """Per unit, whether each of its atoms reads some result of another."""
+        return [
+            any(self._extent(read, least, parts) is not None for read in self._read_by_all(unit, parts))
+            for unit, (least, parts) in zip(self.units, map(_least_atom, self.units), strict=True)
+        ]
 
     def _of_producers(self, reader: int, extent: Extent, parts: bool) -> int:
         """What is needed for this much of a unit's results, with all parts of their sums or one."""
         bits = 0
-        for read in self.units[reader].reads:
-            if read.producer is None or not (parts or not read.late):
-                continue
+        for read in self._read_by_all(self.units[reader], parts):
             needed = self._extent(read, extent, parts)
-            if needed is None:
-                continue
-            bits |= self._through(read.producer, needed)
+            if read.producer is not None and needed is not None:
+                bits |= self._through(read.producer, needed)
         return bits
+
+    @staticmethod
+    def _read_by_all(unit: Unit, parts: bool) -> Iterator[Read]:
+        """Operands of all atoms that have all parts of their sums, or one part."""
+        return (read for read in unit.reads if parts or not read.late)
 
     def _through(self, unit: int, extent: Extent) -> int:
         """So much of a unit, and what it needs in turn for finished sums."""
@@ -176,6 +189,12 @@ class _Needs:
                 return None
             mapped_whole.append(self._fewests[key] == size)
         return mapped_whole[0], mapped_whole[1], mapped_whole[2]
+
+
+def _least_atom(unit: Unit) -> tuple[Extent, bool]:
+    """What the least atom has all of: channels, rows and columns, and parts of its sum."""
+    shape = shape_of(unit.layer.operator)
+    return (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1), shape.parts == 1
 
 
 def _fewest(operator: Operator, operand: OperandAxes, size: int, has: tuple[bool, bool, bool, bool]) -> int:

@@ -11,6 +11,7 @@ window     ``max over a, b of a + b + work{t: head(t) >= a, rest(t) >= b} / E``,
 compulsory weights, inputs and outputs pass DRAM once
 staged     ``max over a of a + (bytes of {blocks: head of every reader >= a} - on-chip bytes) / rate``
 ports      what must enter engines, over the rate of all their ports
+waiting    the wait for the first weights, and all work; over all sizes of atoms only
 ========== ==========================================================================================
 
 Every task of a window begins at ``a`` or later and ends ``b`` before the end, so that much work fits between.
@@ -57,11 +58,12 @@ class Bounds:
     staged: int
     ports: int
     energy: float
+    waiting: int = 0
 
     @property
     def cycles(self) -> int:
         """The largest of the bounds on cycles."""
-        return max(self.work, self.path, self.window, self.compulsory, self.staged, self.ports)
+        return max(self.work, self.path, self.window, self.compulsory, self.staged, self.ports, self.waiting)
 
 
 def bound_key(goal: TiledGoal, bounds: Bounds) -> Fraction:

@@ -24,6 +24,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
 from tilewright.solvers.scheduling.tiled.fitting_atoms import fitting_energy
+from tilewright.solvers.scheduling.tiled.first_weights import waiting_cycles
 from tilewright.solvers.scheduling.tiled.layer_begins import following, layer_loads, stored_bytes
 from tilewright.solvers.scheduling.tiled.task_prices import least_priced
 from tilewright.workloads.mapping.operator import Operator
@@ -44,6 +45,7 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     }
     loads = layer_loads(whole, whole_cycles(problem, 1), work)
     cycles["window"], cycles["staged"] = following(whole, machine, loads, max(cycles.values()))
+    cycles["waiting"] = waiting_cycles(problem, whole, work, max(cycles.values()))
     energy = least_energy(whole, machine, traffic, leaving, max(cycles.values()))
     return Bounds(**cycles, energy=energy + sum(fitting_energy(problem, whole)))
 
