@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from itertools import product as cartesian
 
@@ -28,6 +29,7 @@ from tilewright.formulation.mapping.arrangements import (
     segments,
 )
 from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.near_storage import near_levels
@@ -106,6 +108,25 @@ def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
     slots = even_arrangement(problem.operator, problem.engine)
     end = near_levels(problem.engine)[-1] + 1
     return slots[:end], slots[end:]
+
+
+def least_outside(problem: LayerProblem) -> int:
+    """Energy (scaled) that every mapping spends outside at least: all that is needed moves once.
+
+    Nothing may bypass a level.
+    """
+    operator, engine, least = problem.operator, problem.engine, Fraction(0)
+    if engine.starts:
+        return 0
+    outermost, near = engine.levels[0], [engine.levels[index] for index in near_levels(engine)]
+    for tensor in operator.tensors:
+        stores = [level for level in near if tensor.role in level.keeps]
+        if stores and tensor.is_output:
+            least += touched(operator, tensor) * outermost.write_energy_of(tensor.role)
+        elif stores:
+            filled = sum(level.write_energy_of(tensor.role) for level in stores)
+            least += touched(operator, tensor) * (outermost.read_energy_of(tensor.role) + filled)
+    return int(least * problem.statement.energy_scale)
 
 
 def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:
@@ -277,6 +298,25 @@ def restricted(space: MapSpace, edges: Sequence[int], tiles: Tiles) -> MapSpace:
     for group in space.groups:
         kept = _rows_with(space, edges, group, tiles[group.name])
         groups.append(group if len(kept) == len(group) else group.having(group.rows[kept]))
+    return replace(space, groups=tuple(groups))
+
+
+def standing_around(space: MapSpace, near: Arrangement, inside: Sequence[Tiles]) -> MapSpace:
+    """The space of a part outside, over what may stand around any of some tiles inside.
+
+    Parameters
+    ----------
+    near : slots of the part
+    inside : tiles at the boundaries of :func:`within`, of several sequences of points
+    """
+    groups = []
+    for group in space.groups:
+        number = len(group.dims)
+        outermost = [tiles[group.name][:, :: tiles[group.name].shape[1] // number] for tiles in inside]
+        wanted = np.unique(np.concatenate(outermost), axis=0)
+        sizes, places = np.unique(tiles_at(space, [len(near) - 1], group), axis=0, return_inverse=True)
+        holds = np.array([bool((wanted <= tile).all(axis=1).any()) for tile in sizes])
+        groups.append(group if holds.all() else group.having(group.rows[holds[places.reshape(-1)]]))
     return replace(space, groups=tuple(groups))
 
 

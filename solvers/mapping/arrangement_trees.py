@@ -46,7 +46,7 @@ _VERY_MANY = 1_000  # arrangements from which on the best even mapping comes bef
 _TINY = 500  # rows of tiles that are searched before a dive ends
 _LOOKS = 16  # small trees that are open more when memory is looked at again
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
-_QUICK = 20_000  # rows of tiles with which all that may beat the best even mapping is listed at once
+_QUICK = 200_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
@@ -118,7 +118,6 @@ class ArrangementTrees:
         self,
         parts: Iterable[LayerProblem],
         goal: Goal,
-        lower_bound: Callable[[], float],
         on_bound: Callable[[float], None],
     ) -> bool:
         """Keep a tree of each part open; whether all parts were stated.
@@ -127,7 +126,6 @@ class ArrangementTrees:
 
         Parameters
         ----------
-        lower_bound : of the part that was given out last
         on_bound : as for :meth:`run`
         """
         held: float = self._bytes
@@ -143,7 +141,7 @@ class ArrangementTrees:
                 held = 0
             tree = self._new_tree(part, goal)
             if tree is not None:
-                self._put(tree, lower_bound())
+                self._put(tree, self._unstated)
                 # Looking at all tables takes longer than small ones tell.
                 is_looked_at = rows > _TINY or not self._row_bytes or len(self._open) % _LOOKS == 0
                 known = self._bytes if is_looked_at else held + rows * self._row_bytes
@@ -170,7 +168,7 @@ class ArrangementTrees:
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._put(even, self._unstated)
         parts = islice(problem.parts(self._search.limits.check), 1, None)
-        if self._state(parts, self._goal, lambda: self._unstated, on_bound):
+        if self._state(parts, self._goal, on_bound):
             self._unstated = math.inf
         self._exhaust(on_bound)
 
@@ -191,23 +189,20 @@ class ArrangementTrees:
             SegmentBounds(self._search, self._goal, machine, even_open, self._parts) for machine in stored
         ]
 
-        def learned() -> None:
-            self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
-            on_bound(self._least)
-
+        learned = partial(self._learn, machines, on_bound)
         arrangements = sum(bounds.arrangements for bounds in machines)
-        if arrangements <= _FEW_AT_ONCE and self._is_quick(problem, even_open):
+        if arrangements <= _FEW_AT_ONCE and self._is_quick(problem):
             computing = machines[0].computing()
             inside: dict[Hashable, InsideTogether] = {}
             for machine, bounds in zip(stored, machines, strict=True):
                 key = InsideTogether.key(machine)
                 if key not in inside:
                     inside[key] = InsideTogether(self._search, self._goal, machine, self._parts)
-                bounds.begin(learned, computing, inside[key])
+                bounds.begin_at_once(computing, inside[key])
             with suppress(ManyTilesError):
                 self._search_below(machines, self._goal, on_bound)
                 return
-            self._open.clear()  # stated again where less is left of them
+        self._offer_perfect_factors()
         for bounds in machines:
             bounds.begin(learned)
         if even_open and is_large(problem):
@@ -224,22 +219,54 @@ class ArrangementTrees:
         self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
     ) -> bool:
         """Search all that a goal wants of some machines; whether that was done before the whole search."""
-        lower_bound = self._unstated
-        for bounds in machines:
-            known = partial(_larger, lower_bound, bounds)
-            if not self._state(bounds.parts(goal), goal, known, on_bound):
-                return False
-        self._unstated = math.inf
+        if not self._state(self._cheapest_first(machines, goal, on_bound), goal, on_bound):
+            return False
         self._exhaust(on_bound)
         return not self._search.done
 
-    def _is_quick(self, problem: LayerProblem, even_open: bool) -> bool:
+    def _cheapest_first(
+        self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
+    ) -> Iterator[LayerProblem]:
+        """What a goal wants of some machines, the cheapest first; trees of less go on before.
+
+        What is left inside is looked for on all machines, what is left outside on the cheapest ones.
+        """
+        from tilewright.solvers.mapping.segment_bounds import Pair
+
+        waiting: list[tuple[float, int, SegmentBounds | Pair]] = []
+        for bounds in machines:
+            bounds.want(goal)
+        for bounds in machines:
+            bounds.look_inside()
+            self._learn(machines, on_bound)
+        for bounds in machines:
+            heapq.heappush(waiting, (bounds.least, next(self._tick), bounds))
+        while waiting:
+            least, _, cheapest = heapq.heappop(waiting)
+            self._unstated = max(self._unstated, least)
+            self._exhaust(on_bound, self._unstated)
+            if self._search.done:
+                return
+            self._search.limits.check()
+            if not isinstance(cheapest, Pair):
+                for pair in cheapest.pairs():
+                    heapq.heappush(waiting, (pair.key, next(self._tick), pair))
+            elif (part := cheapest.stated()) is not None:
+                yield part
+        self._unstated = math.inf
+
+    def _learn(self, machines: Iterable[SegmentBounds], on_bound: Callable[[float], None]) -> None:
+        """Bound what has not been stated by what is known of all machines."""
+        self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
+        if not math.isinf(self._least):
+            on_bound(self._least)
+
+    def _is_quick(self, problem: LayerProblem) -> bool:
         """Whether all that may beat the best even mapping is listed as quickly as its bounds are searched."""
-        is_known = problem.space.nest.perfect and not even_open and goal_of(self._search) is not None
         if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
             return False
-        counts_energy = problem.objective.key_powers[0] > 0  # cycles alone have few values
-        return is_known and counts_energy and not self._goal.both and problem.space.rows <= _QUICK
+        is_known = goal_of(self._search) is not None
+        return is_known and not self._goal.both and problem.space.rows <= _QUICK
 
     def _cutoffs(self) -> Iterator[float]:
         """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""
@@ -260,7 +287,8 @@ class ArrangementTrees:
         problem, most = self._search.problem, None
         spanned = problem.reduction is Reduction.FORMS
         if not spanned:
-            self._offer_perfect_factors()
+            if problem.space.rows > _QUICK:
+                self._offer_perfect_factors()
             if is_large(problem):
                 return True
             most = _EFFORT
@@ -288,11 +316,14 @@ class ArrangementTrees:
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
             offer_perfect_factors(self._search, self._method)  # of large problems they are known
 
-    def _exhaust(self, on_bound: Callable[[float], None]) -> None:
-        """Search what is open until nothing is, or a limit strikes; the tree with the least bound goes on."""
-        while self._open and not self._search.done:
+    def _exhaust(self, on_bound: Callable[[float], None], until: float = math.inf) -> None:
+        """Search what is open until its bounds pass ``until``, nothing is, or a limit strikes.
+
+        The tree with the least bound goes on.
+        """
+        while self._open and self._open[0][0] < until and not self._search.done:
             _, _, tree, lower_bound = heapq.heappop(self._open)
-            others = self._open[0][0] if self._open else self._cutoff
+            others = min(until, self._open[0][0] if self._open else self._cutoff)
             report = partial(_report_bound, on_bound, self._least, lower_bound)
             tree.go_on(report, max(lower_bound, others) * (1 + _AHEAD))
             self._put(tree, lower_bound)
@@ -330,11 +361,6 @@ class ArrangementTrees:
 def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
     on_bound(min(max(least, lower_bound), others))
-
-
-def _larger(lower_bound: float, bounds: SegmentBounds) -> float:
-    """What is known of all that bounds have not given out yet."""
-    return max(lower_bound, bounds.least)
 
 
 def _is_over(limits: Limits) -> bool:

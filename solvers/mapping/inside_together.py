@@ -7,7 +7,7 @@ may be of interest on any of these machines: what is stored near is one more cho
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 
 from tilewright.formulation.mapping.arrangements import Arrangement
@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.near_storage import (
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import charged, inner_arrangements, inside_part, within
+from tilewright.formulation.mapping.segment_parts import charged, inside_part, within
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import Goal
@@ -48,6 +48,7 @@ class InsideTogether:
         levels = (*search.problem.engine.levels[:end], *engine.levels[end:])
         self._problem = replace(machine, engine=replace(engine, levels=levels))
         self._outside: dict[Storage, int] = {}
+        self._inner: Sequence[Arrangement] = ()
         self._kept: dict[Arrangement, _Kept] = {}
         self._is_listed = False
 
@@ -56,13 +57,15 @@ class InsideTogether:
         """What machines have in common that store the same inside."""
         return tuple(level.keeps for level in machine.engine.levels[near_levels(machine.engine)[-1] + 1 :])
 
-    def expect(self, machine: LayerProblem, outside: int) -> None:
+    def expect(self, machine: LayerProblem, outside: int, inner: Sequence[Arrangement]) -> None:
         """Have it listed what is left on a machine, too.
 
         Parameters
         ----------
         outside : energy (scaled) that is spent there outside at least
+        inner : the sequences of points inside, which all these machines have
         """
+        self._inner = inner
         self._outside[storage_of(machine)] = outside
 
     def left(self, machine: LayerProblem) -> Iterator[tuple[Arrangement, ListedTiles]]:
@@ -81,7 +84,7 @@ class InsideTogether:
         """Find what is of interest on all machines."""
         search, most = self._search, _MOST * len(self._outside)
         before = search.tally.nodes
-        for inner in inner_arrangements(self._problem, search.limits.check):
+        for inner in self._inner:
             search.limits.check()
             alone = inside_part(self._problem, inner)
             part = charged(alone, self._problem.objective, spent_elsewhere(alone, self._outside))

@@ -9,8 +9,9 @@ stated, others with the survivors' tiles alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
+from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -29,9 +30,11 @@ from tilewright.formulation.mapping.segment_parts import (
     inner_arrangements,
     inside_part,
     knowing,
+    least_outside,
     near_arrangements,
     outside_part,
     restricted,
+    standing_around,
     stores_near,
     within,
 )
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
-_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
+_MOST_NEAR, _MOST_INSIDE = 300_000, 300_000  # in listing what is left, for every arrangement that it may save
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
@@ -77,6 +80,27 @@ class Survivors:
     energy: float
     cycles: float
     tiles: Tiles | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What the two parts of a machine leave of one arrangement.
+
+    Parameters
+    ----------
+    key : lower bound of the objective key (scaled)
+    bounds : of the machine
+    near, inner : what is left outside and inside
+    """
+
+    key: float
+    bounds: SegmentBounds
+    near: Survivors
+    inner: Survivors
+
+    def stated(self) -> LayerProblem | None:
+        """Its problem over the tiles that are left; ``None`` where the goal wants none of them now."""
+        return self.bounds.stated(self.near, self.inner)
 
 
 class ManyTilesError(Exception):
@@ -152,6 +176,7 @@ class SegmentBounds:
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
         self._passed: tuple[Passing, ...] = ()
+        self._left: list[Survivors] = []  # inside, that a goal may want
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
         self._effort = 0  # nodes bounded for what the inside spends at least
@@ -174,81 +199,81 @@ class SegmentBounds:
         stated = replace(self._problem.statement, cycles=self._problem.space.nest.steps())
         return self._least([replace(self._problem, statement=stated, limits=(), objective=CYCLES)])
 
-    def begin(
-        self, known: Callable[[], None], computing: int | None = None, together: InsideTogether | None = None
-    ) -> None:
+    def begin(self, known: Callable[[], None]) -> None:
         """Find what each part costs at least.
 
         Parameters
         ----------
         known : called with every better bound
-        computing : cycles of computing at least, where parts are listed at once: then these will do, and what
-            the inside spends at least is known once it is listed
-        together : lists it then
         """
-        problem, (a, b) = self._problem, self._powers
-        limits, self._together = self._search.limits, together
-        if together is None:
-            self._passed = passing(problem) if stores_near(problem) else ()
-            inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
-            self._inner_parts = _listed(inside, limits)
-        if computing is not None:
-            self._busy = computing
-        elif b or self._goal.both:
+        problem, b = self._problem, self._powers[1]
+        self._passed = passing(problem) if stores_near(problem) else ()
+        inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
+        self._together, self._inner_parts = None, _listed(inside, self._search.limits)
+        if b or self._goal.both:
             self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
-        if stores_near(problem):
-            stated = (outside_part(problem, near, self._busy, self._passed) for near in self._near)
-            self._near_parts = _listed(stated, limits)
+        self._near_parts = self._stated_near(self._busy)
         if self._counts_energy:
             self._outside = self._least(self._near_parts)
             before = self._search.tally.nodes
             self._inside = self._least(self._inner_parts)
             self._effort = self._search.tally.nodes - before
-        self.least = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
+        self._set_out()
         known()
-        if together is not None:
-            together.expect(problem, self._outside)
-        elif b:
+        if b:
             both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
-            self.least = max(self.least, both * (1 - BAND))
-        self._root = self.least
-        self._everywhere = self._inside, self._outside
-        known()
+            self.least = self._root = max(self.least, both * (1 - BAND))
+            known()
 
-    def parts(self, goal: Goal) -> Iterator[LayerProblem]:
-        """The problems of the arrangements in which a goal may find something, the most promising ones first.
+    def begin_at_once(self, computing: int, together: InsideTogether) -> None:
+        """Have parts listed at once: more is known of what each costs at least once they are.
 
-        Those that are not given out hold nothing that it wants.  Raises `ManyTilesError` before the first one
-        where parts are to be listed at once, and what is left inside is too much for that.
+        Parameters
+        ----------
+        computing : cycles of computing at least
+        together : lists what is inside
         """
-        self._goal = goal
-        self._inside, self._outside = self._everywhere  # what is raised below holds for this goal alone
-        root = [np.array([outside]) for outside in (math.inf, math.inf, self._root)]
-        if not (goal.both or goal.wanted(*root)[0]):
-            self.least = math.inf
-            return
-        inner = self._look_inside()
-        near = self._look_outside() if inner else []
-        combined = ((outside, other) for outside in near for other in inner)
-        pairs = sorted(
-            (
-                (self._key(outside, other), number, outside, other)
-                for number, (outside, other) in enumerate(combined)
-                if (*outside.slots, *other.slots) in self._wholes
-            ),
-            key=lambda pair: pair[:2],
-        )
-        for key, _, outside, other in pairs:
-            self.least = key
-            self._search.limits.check()
-            if self._wanted(outside, other):
-                part = self._stated(outside, other)
-                if part is not None:
-                    yield part
-        self.least = math.inf
+        self._busy, self._together = computing, together
+        self._outside = least_outside(self._problem) if self._counts_energy else 0
+        together.expect(self._problem, self._outside, self._inner)
+        self._set_out()
 
-    def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
-        """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
+    def _set_out(self) -> None:
+        """Bound everything by what the parts cost at least."""
+        a, b = self._powers
+        self._everywhere = self._inside, self._outside
+        self._root = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
+        self.least = self._root
+
+    def want(self, goal: Goal) -> None:
+        """Look for what another goal wants from now on."""
+        self._goal, self._left = goal, []
+        self._inside, self._outside = self._everywhere  # what was raised held for the goal before
+        self.least = self._root
+
+    def look_inside(self) -> None:
+        """Find what of the inside the goal may want; `least` bounds all that it wants then.
+
+        Raises `ManyTilesError` where parts are to be listed at once, and what is left is too much for that.
+        """
+        root = [np.array([outside]) for outside in (math.inf, math.inf, self._root)]
+        if self._goal.both or self._goal.wanted(*root)[0]:
+            self._left = self._look_inside()
+        self.least = max(self._root, min((inner.key for inner in self._left), default=math.inf))
+
+    def pairs(self) -> list[Pair]:
+        """What the goal may want of what was found inside, each with what is left outside."""
+        near = self._look_outside() if self._left else []
+        return [
+            Pair(self._key(outside, inner), self, outside, inner)
+            for outside, inner in cartesian(near, self._left)
+            if (*outside.slots, *inner.slots) in self._wholes
+        ]
+
+    def stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
+        """The problem of one arrangement over the tiles of survivors; ``None`` where the goal wants none now."""
+        if not self._wanted(near, inner):
+            return None
         slots, problem = (*near.slots, *inner.slots), self._problem
         whole = self._stated_wholes.get(slots)
         every = space = self._space(slots) if whole is None else whole.space
@@ -272,16 +297,32 @@ class SegmentBounds:
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
-        if not self._near_parts:  # nothing is stored there, and nothing spent
+        if not stores_near(self._problem):  # nothing is spent there
             return [Survivors(near, self._root, 0.0, float(self._busy), None) for near in self._near]
+        inside = [inner.tiles for inner in self._left if inner.tiles is not None]
+        busy = max(self._busy, int(min(inner.cycles for inner in self._left)))
         survivors: list[Survivors] = []
-        for near, alone in zip(self._near, self._near_parts, strict=True):
+        for near, alone in zip(self._near, self._near_parts or self._stated_near(busy), strict=True):
             part = charged(alone, self._problem.objective, self._inside)
+            if len(inside) == len(self._left):
+                part = replace(part, space=standing_around(part.space, near, inside))
             survivors += self._survivors(
                 near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
             )
         self._outside = max(self._outside, _least_energy(survivors))
         return survivors
+
+    def _stated_near(self, busy: int) -> list[LayerProblem]:
+        """The parts outside; none where nothing is stored there.
+
+        Parameters
+        ----------
+        busy : cycles inside at least
+        """
+        problem = self._problem
+        near = self._near if stores_near(problem) else []
+        stated = (outside_part(problem, own, busy, self._passed) for own in near)
+        return _listed(stated, self._search.limits)
 
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
