@@ -36,6 +36,7 @@ Chains = Callable[..., Int64s]
 Steps = tuple[()] | tuple[tuple[int, ...]] | tuple[tuple[int, ...], Among]
 RowFilter = Callable[[MappingABC[str, Sequence[Int64s]]], Bools]
 
+_BLOCK = 1 << 14  # combinations of chains that are made at once
 DIVISORS, ROUNDED_UP, EVERY_INTEGER = "divisors", "ceil(outer/n)", "every integer"
 HALVED = "ceil(outer/2**n)"
 SPARSE = {octave: f"ceil(outer/n), {octave} sizes while one doubles" for octave in (8, 4, 2, 1, 0.5, 0.25)}
@@ -96,12 +97,18 @@ def axis_group(
             rows = listed(chains[dim], counts[dim], check, bound, length, *steps[dim])
             check()
             tables.append(_keep(rows, variables[dim], [dim], operator, blocks, boundaries, row_filters))
-        check()
+        if len(dims) == 1:
+            return tables[0]
         # User filters speak of one dimension and have been applied; an axis limits the product of the group's
-        # dimensions.
-        rows = cross(tables)
-        check()
-        return rows if len(dims) == 1 else _keep(rows, columns, dims, operator, blocks, boundaries, ())
+        # dimensions.  Of all that is multiplied it keeps a part, so that no more than blocks of it are made.
+        first, *others = tables
+        step = max(1, _BLOCK // max(1, math.prod(map(len, others))))
+        kept = []
+        for start in range(0, max(1, len(first)), step):
+            check()
+            rows = cross([first[start : start + step], *others])
+            kept.append(_keep(rows, columns, dims, operator, blocks, boundaries, ()))
+        return np.concatenate(kept)
 
     def narrowed(wanted: Sizes) -> AxisGroup:
         return axis_group(

@@ -8,13 +8,14 @@ from tilewright.foundation.compiled import compiled
 
 @compiled
 def bound_cells(
-    values: Floats, edges: Int32s, levels: Int64s, low: bool, bounds: Floats
+    values: Floats, classes: Int32s, edges: Int32s, levels: Int64s, low: bool, bounds: Floats
 ) -> None:  # pragma: no cover
     """Write the least or greatest value of every cell of every level.
 
     Parameters
     ----------
-    values : of the rows, none of which is not a number, shape (rows,); there is at least one
+    values : of the rows or of their classes, none of which is not a number; there is at least one
+    classes : of the rows, shape (rows,); empty where values are those of rows
     edges : the first cell of the next level in every cell, of the last level the first row, with an end
         marker; of the coarsest level first, one level after the other
     levels : where the cells of each level begin in ``bounds``, and how many these are, shape (2, levels)
@@ -26,6 +27,15 @@ def bound_cells(
         place, count = levels[0, level], levels[1, level]
         first = end - count - 1
         begins, cells = edges[first:end], bounds[place : place + count]
+        if level == levels.shape[1] - 1 and len(classes) > 0:
+            for cell in range(count):
+                bound = values[classes[begins[cell]]]
+                for k in range(begins[cell] + 1, begins[cell + 1]):
+                    value = values[classes[k]]
+                    bound = min(bound, value) if low else max(bound, value)
+                cells[cell] = bound
+            inner, end = cells, first
+            continue
         for cell in range(count):
             bound = inner[begins[cell]]
             for k in range(begins[cell] + 1, begins[cell + 1]):

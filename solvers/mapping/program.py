@@ -130,7 +130,7 @@ def _compile() -> None:
 def _run_nothing() -> None:
     """Bound one cell, run a program without instructions, and search nothing."""
     edges, levels = np.array([0, 1], dtype=np.int32), np.array([[0], [1]], dtype=np.int64)
-    bound_cells(np.zeros(1), edges, levels, True, np.zeros(1))
+    bound_cells(np.zeros(1), edges[:0], edges, levels, True, np.zeros(1))
     none, zeros = np.zeros(0, dtype=np.int64), np.zeros(0)
     windows_kernel.fetched(0, np.zeros((0, 0)), none, none, none, 1, zeros)
     pairs, triples = np.zeros((0, 2), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)

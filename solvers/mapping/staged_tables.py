@@ -28,6 +28,8 @@ from tilewright.solvers.mapping.stages import Stage
 
 _MOST_PACKED = 1 << 62
 """Different values of a packed key."""
+_NEARLY = 0.8  # of the cells of the stage behind, from which on a large group's rows are split before
+_NO_CLASSES = np.zeros(0, dtype=np.int32)
 _FEW = 1 << 10
 """Bounds of an expression that are kept for further programs: to copy them takes a tenth of the time."""
 
@@ -84,6 +86,12 @@ class StagedTable:
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= key[1:] != key[:-1]
             starts.append(np.flatnonzero(changed).astype(np.int32))
+        if self.table.values.is_large:
+            # A stage that splits hardly anything would take as much memory as all others: the stage before
+            # decides what it does.
+            for stage in reversed(range(len(starts) - 1)):
+                if len(starts[stage]) >= _NEARLY * len(starts[stage + 1]):
+                    starts[stage] = starts[stage + 1]
         self._lay(starts)
 
     def _lay(self, starts: list[Int32s]) -> None:
@@ -193,8 +201,10 @@ class StagedTable:
         if known is not None:
             bounds[:] = known
             return bounds
-        values = self.table.values[expr]
-        bound_cells(values, *self._levels(len(self.starts) if stages is None else stages), low, bounds)
+        classes, values = self.table.values.by_class(expr)
+        of_row = _NO_CLASSES if classes is None else classes.of_row
+        levels = self._levels(len(self.starts) if stages is None else stages)
+        bound_cells(values, of_row, *levels, low, bounds)
         if len(bounds) <= _FEW:
             self._kept[key] = bounds.copy()
         return bounds

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,10 +15,13 @@ from instances import Instance, instances
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tables import Tables, local_nodes
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping import staged_tables
+from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.staged_tables import StagedTable, decisive
 from tilewright.solvers.mapping.stages import Stage, stages_of
 from tilewright.workloads.mapping.operators import conv2d
@@ -60,14 +65,42 @@ def test_stages_of_the_papers_machine() -> None:
     ]
 
 
+@contextmanager
+def as_large(large: bool, nearly: float) -> Iterator[None]:
+    """Take all groups for large ones, where a stage decides what splits few more cells than it has."""
+    with pytest.MonkeyPatch.context() as patched:
+        if large:
+            patched.setattr(columns, "LARGE", 0)
+            patched.setattr(columns, "_FEWER", 1)
+            patched.setattr(staged_tables, "_NEARLY", nearly)
+        yield
+
+
 @settings(max_examples=effort(24))
-@given(INSTANCES, st.booleans())
-def test_cells_are_nested_and_their_ends_exact(instance: Instance, spread_first: bool) -> None:
+@given(INSTANCES, st.booleans(), st.booleans(), st.sampled_from([0.3, 0.8]))
+def test_cells_are_nested_and_their_ends_exact(
+    instance: Instance, spread_first: bool, large: bool, nearly: float
+) -> None:
     """Cells of a stage part the rows, inner cells part outer ones, ends are minima and maxima over rows.
 
     At the last stage every cell is one row.
     """
-    problem = instance.problem()
+    with as_large(large, nearly):
+        compare_cells(instance.problem(), spread_first)
+
+
+@settings(max_examples=effort(12))
+@given(INSTANCES, st.sampled_from([0.1, 0.5]))
+def test_stages_that_split_several_at_once_leave_nothing_out(instance: Instance, nearly: float) -> None:
+    """Branch and bound finds the optimum where stages decide what others would behind them."""
+    plain = solve(instance.problem(), "branch")
+    with as_large(True, nearly):
+        merged = solve(instance.problem(), "branch")
+    assert (merged.status, merged.key, merged.bound) == (plain.status, plain.key, plain.bound)
+
+
+def compare_cells(problem: LayerProblem, spread_first: bool) -> None:
+    """Cells and their ends with the rows."""
     stages = stages_of(problem.space, spread_first)
     for table in Tables(problem.space.groups, roots(problem)).tables:
         staged = StagedTable(table, problem.space.nest, stages)
