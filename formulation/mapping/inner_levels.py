@@ -128,10 +128,7 @@ def inner_problem(
 
 
 def inner_key_problem(
-    problem: LayerProblem,
-    first: int,
-    known: MappingABC[int, float],
-    outside: Sequence[tuple[float, int]],
+    problem: LayerProblem, first: int, known: MappingABC[int, float], outside: Sequence[tuple[float, int]]
 ) -> tuple[LayerProblem, tuple[Variable, ...]]:
     """As :func:`stores_problem`, of some level and all inside it, and the choice of what is outside, if any.
 

@@ -49,6 +49,8 @@ _STEP = 0.03
 """Relative: by how much a search of much effort shall raise the key of the cheapest pattern."""
 _WEIGHTS_OF_MANY = (1.0,)
 """The same where patterns are many, beside the energies of the first one that these do not close."""
+_APART = 0.01
+"""Of energy and cycles, by which what levels outside cost differs little: each kind is searched by itself."""
 _MANY = 3
 """Open patterns from which on several levels of one are searched together: that bounds others, too."""
 _FINEST = 16  # parts of a pJ
@@ -292,7 +294,10 @@ class PatternBounds:
         outer = [
             sum(value for level, value in costs.items() if level < first) for costs in self.known().costs
         ]
-        return corners(outer, [*map(float, self.weights)]) if len(outer) > 1 else [(outer[0], 0)]
+        if len(outer) == 1:
+            return [(outer[0], 0)]
+        apart = _APART * float(self._sums[0].min()), _APART * self._cycles
+        return corners(outer, [*map(float, self.weights)], apart)
 
     def forget_tables(self) -> None:
         """Forget what searches of parts read; others read it anew."""

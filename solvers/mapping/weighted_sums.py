@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from tilewright.foundation.arrays import Floats
 
-_CLOSE = 1.001  # of cycles, up to which corners count as one
 _EDGE = 1 - 1e-9  # of the energy of a corner, far above the rounding of sums
 
 
@@ -48,16 +48,19 @@ def least_keys(
     return np.where(known, least, np.inf)
 
 
-def corners(sums: Sequence[float], weights: Sequence[float]) -> list[tuple[float, int]]:
+def corners(
+    sums: Sequence[float], weights: Sequence[float], apart: tuple[float, float] = (0.0, 0.0)
+) -> list[tuple[float, int]]:
     """Energies and cycles of which any that keep to the same bounds cost no less than some one.
 
     That holds whatever energy and cycles are added to both, with every key as above: they are the corners of
-    the polygon, with ascending cycles.
+    the polygon, with ascending cycles.  Of corners close to each other the least energy and cycles count.
 
     Parameters
     ----------
     sums : lower bounds of ``energy + weight * cycles``, the energy alone first
     weights : of a cycle, ascending from 0
+    apart : energy and cycles up to which corners are close
     """
     lines = [*zip(sums, weights, strict=True)]
     candidates = [(0.0, max(sums))]
@@ -68,10 +71,11 @@ def corners(sums: Sequence[float], weights: Sequence[float]) -> list[tuple[float
         if at > 0 and own - weight * at >= energy * _EDGE:
             candidates.append((at, energy))
     points: list[tuple[float, int]] = []
+    dearest = math.inf  # of those that count as the last point
     for at, energy in sorted(candidates):
-        # Crossings of one corner differ by rounding.
-        if points and at < points[-1][1] * _CLOSE + 1:
+        if points and dearest - energy <= apart[0] and at < points[-1][1] + 1 + apart[1]:
             points[-1] = min(energy, points[-1][0]), points[-1][1]
         else:
             points.append((energy, int(at)))
+            dearest = energy
     return points
