@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -21,6 +22,22 @@ ROLES = (Role.INPUT, Role.WEIGHT, Role.OUTPUT)
 
 def scratchpads(draw: random.Random) -> Engine:
     """DRAM, perhaps a buffer that may be bypassed, an array, a scratchpad of each role, in any sequence."""
+    return _drawn(draw, 0.6, [ROLES, ROLES[:2], ROLES[2:]])
+
+
+def with_buffer(draw: random.Random) -> Engine:
+    """The same with a buffer that every tensor may bypass."""
+    return _drawn(draw, 1.0, [ROLES])
+
+
+def _drawn(draw: random.Random, buffered: float, bypasses: Sequence[tuple[Role, ...]]) -> Engine:
+    """A machine.
+
+    Parameters
+    ----------
+    buffered : probability of a buffer
+    bypasses : what may bypass it, of which one is drawn
+    """
 
     def energy() -> Fraction:
         return Fraction(draw.randint(1, 40), 4)
@@ -28,8 +45,8 @@ def scratchpads(draw: random.Random) -> Engine:
     port = draw.choice([None, Fraction(4)])
     fan = Fanout((ArrayAxis("x", draw.choice([1, 2, 3])),), energy=Fraction(draw.randint(0, 2)))
     levels = [MemoryLevel("DRAM", None, 20 * energy(), 20 * energy(), shared_bandwidth=port)]
-    if draw.random() < 0.6:
-        bypassed = frozenset(draw.choice([ROLES, ROLES[:2], ROLES[2:]]))
+    if draw.random() < buffered:
+        bypassed = frozenset(draw.choice(bypasses))
         levels.append(MemoryLevel("GLB", draw.choice([8, 16]), energy(), energy(), may_bypass=bypassed))
     levels[-1] = replace(levels[-1], fanout=fan)
     for role in draw.sample(ROLES, 3):

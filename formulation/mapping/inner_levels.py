@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from tilewright.formulation.expression import Expr, maximum, total
+from tilewright.formulation.expression import Expr, Variable, as_expr, choose, maximum, total
 from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nest import Nest
@@ -127,15 +127,29 @@ def inner_problem(
     return energy_problem(problem, engine, space, energy, scale, alike)
 
 
-def inner_key_problem(problem: LayerProblem, first: int, known: MappingABC[int, float]) -> LayerProblem:
-    """As :func:`stores_problem`, of some level and all inside it.
+def inner_key_problem(
+    problem: LayerProblem, first: int, known: MappingABC[int, float], outside: Sequence[tuple[float, int]]
+) -> tuple[LayerProblem, tuple[Variable, ...]]:
+    """As :func:`stores_problem`, of some level and all inside it, and the choice of what is outside, if any.
 
     Parameters
     ----------
     first : the level, of :func:`firsts`
     known : what each level costs at least, pJ
+    outside : energies, pJ, and cycles of which levels outside have some one at least
     """
-    return stores_problem(problem, _settled(problem, first), known, sum(known[at] for at in range(1, first)))
+    part = stores_problem(problem, _settled(problem, first), known, 0.0)
+    statement, scale = part.statement, part.statement.energy_scale
+    energies, cycles = ([int(energy * scale) for energy, _ in outside], [own for _, own in outside])
+    selectors: tuple[Variable, ...] = ()
+    own_energy, waiting = as_expr(energies[0]), as_expr(cycles[0])
+    if len(outside) > 1:
+        selectors = (Variable("levels outside", tuple(range(len(outside)))),)
+        own_energy, waiting = choose(selectors[0], energies), choose(selectors[0], cycles)
+    energy = total([statement.energy, own_energy, whole(problem.engine.leak, scale) * waiting])
+    statement = replace(statement, energy=energy, cycles=total([statement.cycles, waiting]))
+    space = replace(part.space, selectors=(*selectors, *part.space.selectors))
+    return replace(part, space=space, statement=statement), selectors
 
 
 def stores_problem(

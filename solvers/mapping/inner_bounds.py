@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from tilewright.solvers.mapping.levels_together import LevelsTogether, inner_edg
 from tilewright.solvers.mapping.listed_tiles import CheapestTiles
 from tilewright.solvers.mapping.part_costs import least_energy
 from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
-from tilewright.solvers.mapping.stages import stages_of
+from tilewright.solvers.mapping.stages import Stage, stages_of
 
 EFFORT, _TILES_EFFORT = 4_000_000, 100_000_000  # nodes bounded for what some levels cost, and for tiles
 _MOST, _MOST_ROWS = 20_000, 300_000  # decisions that are listed, and rows of tiles that are tabulated
@@ -40,7 +41,7 @@ class InnerLevels(LevelsTogether):
     ----------
     search : of the whole
     first : the level, of :func:`~tilewright.formulation.mapping.inner_levels.firsts`
-    pattern : what is known of each level
+    bounds : know what each level costs at least
 
     Attributes
     ----------
@@ -48,13 +49,17 @@ class InnerLevels(LevelsTogether):
         have none of the tiles that were listed; infinite where there are none
     """
 
-    def __init__(self, search: LayerSearch, first: int, pattern: BoundedPattern) -> None:
-        part = inner_key_problem(search.problem, first, pattern.parts)
+    def __init__(self, search: LayerSearch, first: int, bounds: PatternBounds) -> None:
+        outside = bounds.outside(first)
+        part, chosen = inner_key_problem(search.problem, first, bounds.known().parts, outside)
         if part.space.rows > _MOST_ROWS:
             raise TablesTooLargeError(f"{part.space.rows:,} rows of tiles take longer than a part may")
         edges = inner_edges(part, search.problem)
         counts_cycles = bool(search.problem.objective.key_powers[1])
-        stages = stages_of(part.space, spread_first=counts_cycles, inner_first=not counts_cycles)
+        space = replace(part.space, selectors=part.space.selectors[len(chosen) :])
+        stages = stages_of(space, spread_first=counts_cycles, inner_first=not counts_cycles)
+        if chosen:
+            stages = [Stage("levels outside", None, (), chosen), *stages]
         super().__init__(search, part, edges, stages, _TILES_EFFORT, _TILES_EFFORT)
         goal = Minimum(search, _SOURCE)
         # What changes places in the part does so in the whole: tiles outside are as many in both.

@@ -33,7 +33,7 @@ from tilewright.solvers.mapping.inner_bounds import EFFORT, InnerLevels, inner_k
 from tilewright.solvers.mapping.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.part_tiles import PartTiles
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
 from tilewright.solvers.mapping.storage_patterns import has_patterns
@@ -92,7 +92,7 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
     if has_store_bounds(problem) and not search.done:
         bounds = PatternBounds(search.within(search.limits.part(SHARE, _LOOK)))
         if counts_cycles:  # which close most tiles of two levels; energy asks first for what each level costs
-            _search_tiles_of_inner_levels(search, method, bounds.known(), firsts(problem)[:1])
+            _search_tiles_of_inner_levels(search, method, bounds, firsts(problem)[:1])
         if not search.done:
             _raise_bound_of_stores(search, bounds)
     if not search.done:
@@ -114,7 +114,7 @@ def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
             _raise_bound_of_inner_levels(search, bounds)
             _offer_tiles_of_parts(search, tiles, bounds, method)
         else:
-            _search_tiles_of_inner_levels(search, method, bounds.known(), firsts(problem))
+            _search_tiles_of_inner_levels(search, method, bounds, firsts(problem))
 
 
 def offer_perfect_factors(search: LayerSearch, method: LayerMethod) -> bool:
@@ -282,13 +282,13 @@ def _raise_bound_of_inner_levels(search: LayerSearch, bounds: PatternBounds) -> 
 
 
 def _search_tiles_of_inner_levels(
-    search: LayerSearch, method: LayerMethod, pattern: BoundedPattern, inner: Iterable[int]
+    search: LayerSearch, method: LayerMethod, bounds: PatternBounds, inner: Iterable[int]
 ) -> None:
     """Bound all mappings by what the innermost levels cost together; search the tiles that are best there.
 
     Parameters
     ----------
-    pattern : what is known of each level
+    bounds : know what each level costs at least
     inner : levels that are searched with all inside them, one after the other
     """
     with suppress(LimitReachedError):
@@ -296,7 +296,7 @@ def _search_tiles_of_inner_levels(
             if search.done:
                 break
             limits = search.limits.part(_INNER_SHARE, _INNER_LONGEST)
-            levels = InnerLevels(search.within(limits), first, pattern)
+            levels = InnerLevels(search.within(limits), first, bounds)
             better = partial(_search_tiles, search, method, key=0.0, source=OF_INNER_LEVELS)
             least = levels.least_key(better)
             _raise(search, min(least, _beyond_goal(search)), "inner levels")

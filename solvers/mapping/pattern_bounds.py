@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -29,7 +31,7 @@ from tilewright.solvers.mapping.part_tiles import PartAnswer
 from tilewright.solvers.mapping.pattern_machines import Stores
 from tilewright.solvers.mapping.pattern_terms import EXACT, PatternTerms, Term
 from tilewright.solvers.mapping.patterns_together import InnerTiles, OpenPatterns, PatternsTogether
-from tilewright.solvers.mapping.weighted_sums import least_keys
+from tilewright.solvers.mapping.weighted_sums import corners, least_keys
 
 _EFFORTS = (50_000, 1_000_000, 10_000_000)
 """Nodes bounded for a part: at first, and where the cheapest pattern still needs to know more."""
@@ -47,6 +49,8 @@ _STEP = 0.03
 """Relative: by how much a search of much effort shall raise the key of the cheapest pattern."""
 _WEIGHTS_OF_MANY = (1.0,)
 """The same where patterns are many, beside the energies of the first one that these do not close."""
+_APART = 0.01
+"""Of energy and cycles, by which what levels outside cost differs little: each kind is searched by itself."""
 _MANY = 3
 """Open patterns from which on several levels of one are searched together: that bounds others, too."""
 _FINEST = 16  # parts of a pJ
@@ -276,6 +280,24 @@ class PatternBounds:
                 term.values[0] = max(term.values[0], answer.least)
                 term.asked[0] = EXACT if answer.is_exact else len(self._efforts)
                 yield self.known(0)
+
+    def outside(self, first: int) -> list[tuple[float, int]]:
+        """Energies, pJ, and cycles of which the levels outside one have some one at least.
+
+        There is one pattern; parts that were not asked for are searched with little effort, until a limit
+        strikes.
+        """
+        with suppress(LimitReachedError):
+            for term in self._terms:
+                if term.level < first and not term.asked[0]:
+                    self._learn(term, 0)
+        outer = [
+            sum(value for level, value in costs.items() if level < first) for costs in self.known().costs
+        ]
+        if len(outer) == 1:
+            return [(outer[0], 0)]
+        apart = _APART * float(self._sums[0].min()), _APART * self._cycles
+        return corners(outer, [*map(float, self.weights)], apart)
 
     def forget_tables(self) -> None:
         """Forget what searches of parts read; others read it anew."""

@@ -109,7 +109,7 @@ class InnerTiles:
 def are_bounded_together(problem: LayerProblem) -> bool:
     """Whether scratchpads behind an array, each of one tensor in all patterns, are searched together.
 
-    Pairs of them tell little, as each keeps its own tensor in place, and trees of single patterns take longer.
+    Pairs of them tell little, as each keeps its own tensor in place, and trees of patterns take longer.
     """
     engine = problem.engine
     if problem.objective.key_powers[1] or not has_scratchpads(engine):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
 from tilewright.foundation.arrays import Floats
+
+_EDGE = 1 - 1e-9  # of the energy of a corner, far above the rounding of sums
 
 
 def least_keys(
@@ -43,3 +46,36 @@ def least_keys(
         at = np.maximum(crossing, cycles)
         least = np.minimum(least, ((lines - slopes * at).max(axis=0) + leak * at) ** a * at**b)
     return np.where(known, least, np.inf)
+
+
+def corners(
+    sums: Sequence[float], weights: Sequence[float], apart: tuple[float, float] = (0.0, 0.0)
+) -> list[tuple[float, int]]:
+    """Energies and cycles of which any that keep to the same bounds cost no less than some one.
+
+    That holds whatever energy and cycles are added to both, with every key as above: they are the corners of
+    the polygon, with ascending cycles.  Of corners close to each other the least energy and cycles count.
+
+    Parameters
+    ----------
+    sums : lower bounds of ``energy + weight * cycles``, the energy alone first
+    weights : of a cycle, ascending from 0
+    apart : energy and cycles up to which corners are close
+    """
+    lines = [*zip(sums, weights, strict=True)]
+    candidates = [(0.0, max(sums))]
+    for (own, weight), (other, dearer) in combinations(lines, 2):
+        at = (other - own) / (dearer - weight)
+        energy = max(line - slope * at for line, slope in lines)
+        # Other crossings are below some line.
+        if at > 0 and own - weight * at >= energy * _EDGE:
+            candidates.append((at, energy))
+    points: list[tuple[float, int]] = []
+    dearest = math.inf  # of those that count as the last point
+    for at, energy in sorted(candidates):
+        if points and dearest - energy <= apart[0] and at < points[-1][1] + 1 + apart[1]:
+            points[-1] = min(energy, points[-1][0]), points[-1][1]
+        else:
+            points.append((energy, int(at)))
+            dearest = energy
+    return points

@@ -28,7 +28,7 @@ from tilewright.solvers.mapping.inner_bounds import InnerLevels, inner_keys
 from tilewright.solvers.mapping.large_problems import OF_INNER_LEVELS, _search_tiles_of_inner_levels
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.weighted_sums import least_keys
+from tilewright.solvers.mapping.weighted_sums import corners, least_keys
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
@@ -48,6 +48,27 @@ def test_a_bound_of_sums_is_the_least_key_of_points_that_keep_to_them(data: st.D
     keys = least ** powers[0] * times ** powers[1]
     assert bound <= keys.min() * (1 + 1e-12)
     assert keys.min() <= bound * (1.05 ** (powers[1] + powers[0]))
+
+
+@settings(max_examples=effort(60))
+@given(st.data())
+def test_corners_are_no_dearer_than_points_that_keep_to_bounds_of_sums(data: st.DataObject) -> None:
+    """Whatever is added to both; where cycles are many, one corner is hardly cheaper than some point."""
+    draw = data.draw
+    weights = [0.0, *np.cumsum([draw(st.floats(0.1, 9)) for _ in range(draw(st.integers(1, 4)))]).tolist()]
+    energy, cycles = draw(st.floats(0.5, 50)), draw(st.floats(0, 5e4))
+    sums = np.maximum.accumulate([energy + own * cycles * draw(st.floats(0.2, 1)) for own in weights])
+    powers, more = draw(st.sampled_from([(1, 1), (1, 2), (2, 1)])), draw(st.floats(0, 1e5))
+    times = np.linspace(0, 6e4, 6001)
+    least = np.max([own - weight * times for own, weight in zip(sums, weights, strict=True)], axis=0)
+    keys = (least + more) ** powers[0] * (times + more) ** powers[1]
+    known = [
+        (own + more) ** powers[0] * (waiting + more) ** powers[1]
+        for own, waiting in corners(sums.tolist(), weights)
+    ]
+    assert min(known) <= keys.min() * (1 + 1e-12)
+    if more > 1e4:
+        assert keys.min() <= min(known) * (1.01 ** (powers[1] + powers[0]))
 
 
 @st.composite
@@ -83,7 +104,7 @@ def _compare(data: st.DataObject, most: int, enumerated: int) -> None:
     assert len(keys) > 1
     assert all(key >= pattern.key * (1 - 1e-8) for key in keys)
     for first in firsts(problem):
-        levels = InnerLevels(LayerSearch(problem, Limits()), first, pattern)
+        levels = InnerLevels(LayerSearch(problem, Limits()), first, bounds)
         keys.append(levels.least_key())
         assert keys[-1] <= levels.others
     for key in keys_of_mappings(data, problem, enumerated):
@@ -186,7 +207,7 @@ def test_tiles_of_inner_levels_have_the_optimum(data: st.DataObject) -> None:
     """Those that cost no more than it, whether all are listed, a few of them, or what little effort finds."""
     problem = data.draw(plain(24)).problem()
     assume(has_store_bounds(problem) and firsts(problem))
-    optimum, pattern = solve(problem, "branch").key, PatternBounds(LayerSearch(problem, Limits())).known()
+    optimum, bounds = solve(problem, "branch").key, PatternBounds(LayerSearch(problem, Limits()))
     assume(optimum is not None)
     assert optimum is not None
     key = float(optimum) * (1 + 1e-9)
@@ -195,7 +216,7 @@ def test_tiles_of_inner_levels_have_the_optimum(data: st.DataObject) -> None:
         for most, nodes in ((5, 1 << 30), (20_000, 1 << 30), (20_000, 1), (20_000, 100)):
             effort_there = mock.patch.multiple(inner_bounds, _MOST=most, _TILES_EFFORT=nodes)
             with effort_there, in_blocks_of(min(nodes, 1 << 12)):
-                levels = InnerLevels(LayerSearch(problem, Limits()), first, pattern)
+                levels = InnerLevels(LayerSearch(problem, Limits()), first, bounds)
                 least = levels.least_key()
             assert least <= optimum * (1 + Fraction(1, 10**12))
             if nodes == 1 << 30:
@@ -226,13 +247,12 @@ def test_tiles_of_inner_levels_prove_the_optimum(objective: str) -> None:
     optimum = solve(problem, "branch").key
     assert optimum is not None
     search = LayerSearch(problem, Limits())
-    pattern = PatternBounds(search).take()
-    assert pattern is not None
-    _search_tiles_of_inner_levels(search, _Stopped(), pattern, firsts(problem))
+    bounds = PatternBounds(search)
+    _search_tiles_of_inner_levels(search, _Stopped(), bounds, firsts(problem))
     assert search.bound is not None
     assert 0 < search.bound <= optimum
     assert search.key is None
-    _search_tiles_of_inner_levels(search, Branch(), pattern, firsts(problem))
+    _search_tiles_of_inner_levels(search, Branch(), bounds, firsts(problem))
     assert search.key == search.bound == optimum
     trace = search.result("", "", exhausted=False).trace
     assert OF_INNER_LEVELS in {point.source for point in trace}

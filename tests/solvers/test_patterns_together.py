@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product as cartesian
@@ -14,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from machines_with_bypass import deep, legal_mappings
 from optional_levels import four_levels
+from scratchpad_machines import LAYERS, with_buffer
 from stops import in_blocks_of
 
 from tilewright.formulation.limits import Limits
@@ -30,9 +32,10 @@ from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
 from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.pattern_machines import levels_of, on_own_machine, stores_of
-from tilewright.solvers.mapping.patterns_together import PatternsTogether
+from tilewright.solvers.mapping.patterns_together import PatternsTogether, are_bounded_together
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.storage_patterns import has_patterns
+from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import gemm
 
 
@@ -212,3 +215,47 @@ def test_optima_of_patterns_are_not_below_what_has_risen(data: st.DataObject) ->
 def test_many_optima_of_patterns_are_not_below_what_has_risen(data: st.DataObject) -> None:
     """The same, for more of them."""
     _compare_optima(data, 30, [6, 9, 12, 16, 20, 24])
+
+
+def _compare_scratchpads(seed: int) -> int:
+    """Optima of all patterns are not below their keys, and the least is the whole's; how many keys rise."""
+    draw = random.Random(seed)
+    machine, layer = with_buffer(draw), parse_layer(draw.choice([*LAYERS, "gemm:M=12,N=7,K=9"]))[1]
+    factors = draw.choice(["perfect", "imperfect"])
+    problem = layer_problem(layer, machine, parse_objective("energy"), factors=factors)
+    assert has_patterns(problem)
+    assert are_bounded_together(problem)
+    residency = problem.space.nest.residency
+    every = cartesian(*(residency[tensor.name].alternatives for tensor in layer.tensors))
+    results = {stores: solve(on_own_machine(problem, stores), "branch") for stores in every}
+    optima = {stores: own.key for stores, own in results.items() if own.key is not None}
+    best = solve(problem, "branch")
+    assert best.key == min(optima.values(), default=None)
+    if best.key is None:
+        return 0
+    search, nodes = _Knowing(problem, Limits()), draw.choice([100, 1 << 20])
+    search.known = best.key * draw.choice([Fraction(11, 10), Fraction(2), Fraction(10)])
+    together = PatternsTogether(search, "test")
+    with (
+        mock.patch.object(together, "_look_for_mappings"),
+        mock.patch.object(inner_fronts, "_EFFORT", nodes),
+        in_blocks_of(min(nodes, 50)),
+    ):
+        bounds, plain = PatternBounds(search, together=together), PatternBounds(search)
+        for own in (bounds, plain):
+            while own.take() is not None:
+                pass
+    for stores, key in optima.items():
+        assert bounds.key_of(stores) <= float(key) * (1 + 1e-12)
+    return sum(plain.key_of(own) * (1 + 1e-9) < bounds.key_of(own) for own in optima)
+
+
+def test_scratchpads_together_are_no_dearer_than_any_pattern() -> None:
+    """Random machines with a buffer that all tensors may bypass, and three scratchpads behind an array."""
+    assert sum(map(_compare_scratchpads, range(effort(12)))) > 4
+
+
+@pytest.mark.slow
+def test_scratchpads_together_are_no_dearer_than_any_pattern_of_many_machines() -> None:
+    """More of them."""
+    assert sum(map(_compare_scratchpads, range(1000, 1000 + effort(300)))) > 100
