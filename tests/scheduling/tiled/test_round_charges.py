@@ -35,7 +35,7 @@ from tilewright.solvers.scheduling.tiled.exact.remainder_kernel import (
     weigh,
 )
 from tilewright.solvers.scheduling.tiled.exact.sequences import searched, tables_of
-from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -284,6 +284,25 @@ def test_without_room_nothing_is_known_of_the_rounds_to_come() -> None:
     rest = remainders_of(tables.number, 4)
     assert weigh(tables, rest, MANY)
     assert remaining(rest, 0) == 0
+
+
+@pytest.mark.parametrize("seed", range(effort(30)))
+def test_no_sequence_exceeds_a_random_plan(seed: int) -> None:
+    """In cycles, and in cycles and energy at a price; on meshes, tori and trees, wherever the search ends."""
+    problem, dag, plan = random_case(seed)
+    instance, result = RoundInstance(dag, problem.machine), problem.evaluate(dag, plan)
+    units = energy_units(instance, Fraction(result.energy.total), 1)
+    spent = units.counted(result.energy.total) - units.least(instance)
+    for price in (None, 1 + spent // result.cycles, 1 + 50 * spent // result.cycles):
+        charges = None if price is None else RoundCharges(instance, units, price)
+        most = result.cycles + 1
+        if charges is not None:
+            most = instance.unit * result.cycles + charges.parts(spent) + 1
+        for classes in (alike(instance), twins(instance)):
+            for ways in (1, 1000):
+                counts, steady = Counts(instance, classes, ways), idle_steps(plan) == 0
+                search = searched(counts, most, bool, lambda _: None, 3000, steady=steady, charges=charges)
+                assert search.bound < most
 
 
 def check_line(seed: int, power: float, budget: int) -> bool:
