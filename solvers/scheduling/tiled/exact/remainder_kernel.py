@@ -113,7 +113,7 @@ def remaining(rest: Remainders, key: int) -> Any:
 
 @compiled
 def weigh(t: Tables, rest: Remainders, steps: int) -> bool:
-    """List all members, then take their sums from the last to the first; true once nothing is left to be done.
+    """List all members, then take their sums from the last to the first; true once nothing is left to do.
 
     Parameters
     ----------
