@@ -128,7 +128,7 @@ def compute(cell: TreeCell) -> TreeFound:
         if best.tree is None:
             return TreeFound("nothing")
         cost = form.evaluate(best.tree)
-        bound = tree_bounds(form).value if status == "out of time" else 0.0
+        bound = max(tree_bounds(form).value, best.bound) if status == "out of time" else 0.0
         return TreeFound(status, best.value, cost.energy, cost.cycles, cost.dram, cost.hops, bound, best.when)
     except Exception as error:
         return TreeFound("error", message=f"{type(error).__name__}: {one_line(error)}")

@@ -28,12 +28,16 @@ class Best:
     Parameters
     ----------
     seconds : CPU seconds that the search may take
+
+    Attributes
+    ----------
+    bound : that no tree of the search's space undercuts; 0 where it is none that proves
     """
 
     def __init__(self, form: ClosedForm, seconds: float) -> None:
         self.form, self.limit = form, seconds
         self.tree: Node | None = None
-        self.value, self.when = float("inf"), 0.0
+        self.value, self.when, self.bound = float("inf"), 0.0, 0.0
         begun = first_tree(form)
         self.start = time.process_time()
         self._again, self._late = 0.0, False
@@ -109,6 +113,7 @@ def _proven(space: str) -> Callable[[Best, int], str]:
             clock = Clock(best.late, lambda: 4 * best.spent / best.limit)
             TreeSearch(best.form, clock, Random(seed), best.offer, shakes=1000).run()
         proof = best_tree(best.form, space, best.late, best.tree if space == "all" else None)
+        best.bound = proof.bound
         if proof.tree is not None:
             best.tree, best.value, best.when = proof.tree, proof.value, best.spent
         return "proven" if proof.proven else "out of time"

@@ -23,12 +23,19 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
+from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges, free_of_charge
 from tilewright.solvers.scheduling.tiled.exact.counts import Classes, Counts, alike, twins
 from tilewright.solvers.scheduling.tiled.exact.instance import RoundInstance
 from tilewright.solvers.scheduling.tiled.exact.prices import energy_units
-from tilewright.solvers.scheduling.tiled.exact.sequences import searched
-from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan
+from tilewright.solvers.scheduling.tiled.exact.remainder_kernel import (
+    LISTED,
+    WEIGHED,
+    remainders_of,
+    remaining,
+    weigh,
+)
+from tilewright.solvers.scheduling.tiled.exact.sequences import searched, tables_of
+from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, as_round_plan, idle_steps
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -228,6 +235,74 @@ def plain(instance: RoundInstance, charges: RoundCharges) -> int:
         return best
 
     return rest(frozenset(), 0)
+
+
+@pytest.mark.parametrize("seed", range(effort(20)))
+def test_rounds_to_come_take_the_least_of_all_sequences(seed: int) -> None:
+    """From every set of tasks that may have run, in lengths and charges, as recursion without DRAM has it."""
+    instance = small_instance(seed)
+    units = energy_units(instance, Fraction(10**9), 1)
+    charges = RoundCharges(instance, units, 10**6)
+    alone, alike_ = (Counts(instance, of(instance)) for of in (singles, alike))
+    tables = tables_of(alone, MANY, charges, steady=True)
+    rest = remainders_of(tables.number, 1 << instance.tasks)
+    while not weigh(tables, rest, 3):
+        assert rest.state[WEIGHED] == rest.state[LISTED] or remaining(rest, 0) == 0
+    order = [task for (task,) in alone.classes]
+
+    @cache
+    def least(done: frozenset[int]) -> int:
+        ready = [t for t in range(instance.tasks) if t not in done and instance.before[t] <= done]
+        best = 0 if len(done) == instance.tasks else 1 << 60
+        for many in range(1, min(instance.engines, len(ready)) + 1):
+            for run in combinations(ready, many):
+                took = charge_of(charges, singles(instance), [run])
+                took += instance.unit * max(instance.cycles[t] for t in run)
+                after = done.union(run)
+                if len(after) == instance.tasks:
+                    ports = max(alone.passing(instance.size[t] * instance.outputs[t]) for t in run)
+                    took += max(sum(alone.leaving(t) for t in run if not instance.after[t]), ports)
+                best = min(best, took + least(after))
+        return best
+
+    for member in range(int(rest.state[LISTED])):
+        key = int(rest.key[member])
+        done = {task for task, stride in zip(order, tables.strides, strict=True) if key // stride % 2}
+        assert all(instance.before[task] <= done for task in done)
+        assert remaining(rest, key + 3 * rest.span) == rest.least[member] == least(frozenset(done))
+    together = tables_of(alike_, MANY, charges, steady=True)
+    fewer = remainders_of(together.number, 1 << instance.tasks)
+    while not weigh(together, fewer, 1000):
+        pass
+    assert remaining(fewer, 0) <= least(frozenset())
+
+
+def test_without_room_nothing_is_known_of_the_rounds_to_come() -> None:
+    """Members that are too many leave the search to its other bounds."""
+    counts = Counts(small_instance(0), singles(small_instance(0)))
+    tables = tables_of(counts, MANY, free_of_charge(counts.instance), steady=True)
+    rest = remainders_of(tables.number, 4)
+    assert weigh(tables, rest, MANY)
+    assert remaining(rest, 0) == 0
+
+
+@pytest.mark.parametrize("seed", range(effort(30)))
+def test_no_sequence_exceeds_a_random_plan(seed: int) -> None:
+    """In cycles, and in cycles and energy at a price; on meshes, tori and trees, wherever the search ends."""
+    problem, dag, plan = random_case(seed)
+    instance, result = RoundInstance(dag, problem.machine), problem.evaluate(dag, plan)
+    units = energy_units(instance, Fraction(result.energy.total), 1)
+    spent = units.counted(result.energy.total) - units.least(instance)
+    for price in (None, 1 + spent // result.cycles, 1 + 50 * spent // result.cycles):
+        charges = None if price is None else RoundCharges(instance, units, price)
+        most = result.cycles + 1
+        if charges is not None:
+            most = instance.unit * result.cycles + charges.parts(spent) + 1
+        for classes in (alike(instance), twins(instance)):
+            for ways in (1, 1000):
+                counts, steady = Counts(instance, classes, ways), idle_steps(plan) == 0
+                search = searched(counts, most, bool, lambda _: None, 3000, steady=steady, charges=charges)
+                assert search.bound < most
 
 
 def check_line(seed: int, power: float, budget: int) -> bool:

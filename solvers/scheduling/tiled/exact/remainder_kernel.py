@@ -15,8 +15,12 @@ from tilewright.foundation.arrays import Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.solvers.scheduling.tiled.exact.round_length_kernel import NEVER, Tables, charged
 
-LISTED, EXPANDED, WEIGHED = range(3)
-"""Places in a remainder's state: members listed, followed to larger ones, and with a least sum."""
+LISTED, EXPANDED, WEIGHED, ROUNDS = range(4)
+"""Places in a remainder's state: members listed, followed to larger ones, and with a least sum; rounds looked
+at."""
+
+MOST_ROUNDS = 20_000_000
+"""Rounds that may be looked at; beyond, nothing is known."""
 
 
 class Remainders(NamedTuple):
@@ -48,7 +52,7 @@ def remainders_of(number: Int64s, most: int) -> Remainders:
     table = np.full(1 << (2 * most).bit_length(), -1, dtype=np.int64)
     table[0] = 0  # where the hash of nothing leads
     key, least = np.zeros((2, most), dtype=np.int64)
-    state = np.array([1, 0, 0], dtype=np.int64)
+    state = np.array([1, 0, 0, 0], dtype=np.int64)
     return Remainders(int(np.prod(number + 1)), key, least, table, state)
 
 
@@ -109,15 +113,23 @@ def remaining(rest: Remainders, key: int) -> Any:
 
 @compiled
 def weigh(t: Tables, rest: Remainders, steps: int) -> bool:
-    """So many steps of listing all members, and of taking their sums from the last to the first; true once
-    nothing is left to be done."""
+    """List all members, then take their sums from the last to the first; true once nothing is left to do.
+
+    Parameters
+    ----------
+    t, rest : the instance, and what is changed in place
+    steps : members to list, or rounds to look at, about
+    """
     classes, total = len(t.number), t.number.sum()
     n = np.zeros(classes, dtype=np.int64)
     s = np.zeros(classes, dtype=np.int64)
     available = np.zeros(classes, dtype=np.int64)
-    for _ in range(steps):
+    while steps > 0:
+        steps -= 1
         listing = rest.state[EXPANDED] < rest.state[LISTED]
         if not listing and rest.state[WEIGHED] == rest.state[LISTED]:
+            return True
+        if rest.state[ROUNDS] > MOST_ROUNDS:
             return True
         member = rest.state[EXPANDED] if listing else rest.state[LISTED] - 1 - rest.state[WEIGHED]
         key, done = rest.key[member], 0
@@ -136,6 +148,8 @@ def weigh(t: Tables, rest: Remainders, steps: int) -> bool:
             size = next_round(s, available, size, t.engines)
             if size == 0:
                 break
+            steps -= 1
+            rest.state[ROUNDS] += 1
             longest, after = 0, key
             for c in range(classes):
                 if s[c]:

@@ -176,7 +176,7 @@ def searched(
 
 
 def _in_slices(work: Callable[[int], bool], over: Callable[[], bool]) -> None:
-    """Do a work in so many steps at a time that `SLICE` is kept about, until it is done or the time is over."""
+    """Do a work in as many steps at a time as `SLICE` allows, until it is done or the time is over."""
     done, steps = False, 1
     while not done and not over():
         begun = time.monotonic()

@@ -46,6 +46,8 @@ class ChainedTrees(TreeMethod):
         offers.offer(proven.tree)
         word = "proven least" if proven.proven else "not proven"
         proof = f"closed form {proven.value:.6g}, {word} of {SPACES[self.space]}"
+        if proven.bound and not proven.proven:
+            proof += f", of which the least has at most {1 - proven.bound / proven.value:.1%} less"
         with suppress(LimitReachedError):
             proof += f", gap to all trees {1 - tree_bounds(form, layers).value / proven.value:.1%}"
         return Outcome(message="; ".join(remark for remark in (proof, beside(search)) if remark))

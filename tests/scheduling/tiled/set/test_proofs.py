@@ -514,6 +514,24 @@ def test_proofs_end_with_their_time(space: str) -> None:
     assert next(polls) < 1000
 
 
+def test_a_proof_that_ends_early_bounds_all_trees() -> None:
+    """Wherever the time ends, no tree is below the bound; it rises on the way to the proof."""
+    for network, layers, batch in SMALL[1:3]:
+        form = stated(network, layers, batch)
+        want, bounds = valued(form)[0][0], [0.0]
+        for many in (0, 1, 10, *range(100, 1000, 100), *range(1000, 20_000, 1000)):
+            polls = itertools.count()
+            proof = best_tree(form, "all", lambda polls=polls, many=many: next(polls) >= many)  # type: ignore[misc]
+            assert proof.bound <= want * (1 + 1e-12)
+            assert proof.bound <= proof.value
+            assert proof.proven == (proof.bound == proof.value)
+            bounds.append(proof.bound)
+            if proof.proven:
+                break
+        assert len({*bounds}) > 2
+        assert bounds == sorted(bounds)
+
+
 def test_searches_are_above_the_optimum_and_below_annealing() -> None:
     """On small graphs no search undercuts the optimum; the search for trees stays within 5 % of it."""
     for network, layers, batch in SMALL:
