@@ -1,12 +1,13 @@
 """Bands of rows that run through all layers of a small network, one after the other.
 
-Every atom makes some rows of its layer with all their columns and complete sums, so that a result is read
-soon after it is made and does not leave the buffers, where whole layers would.  How many rows, and into how
-many parts the channels are cut, is the same for all layers.
+Every atom makes some rows of its layer with all their columns, or those of one of all engines, and complete
+sums, so that a result is read soon after it is made and does not leave the buffers, where whole layers would.
+How many rows, and into how many parts the channels are cut, is the same for all layers.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -26,22 +27,25 @@ def widest_result(dag: AtomicDag) -> int:
     return int(np.add.reduceat(dag.block_bytes[: dag.tasks], dag.base[:-1]).max())
 
 
-def band_sizes(problem: TiledProblem, rows: int, channel_cuts: int) -> Sizes:
-    """Per unit, atoms of so many rows and a part of the channels."""
+def band_sizes(problem: TiledProblem, rows: int, channel_cuts: int, column_cuts: int = 1) -> Sizes:
+    """Per unit, atoms of so many rows, a part of the channels and a part of the columns."""
     sizes = []
     for unit in problem.units:
         shape = shape_of(unit.layer.operator)
         outputs = -(-shape.sizes[CHANNEL] // channel_cuts)
-        sizes.append(AtomSize(rows, shape.sizes[COLUMN], shape.parts, outputs))
+        columns = -(-shape.sizes[COLUMN] // column_cuts)
+        sizes.append(AtomSize(rows, columns, shape.parts, outputs))
     return tuple(sizes)
 
 
 def all_band_sizes(problem: TiledProblem, most: int) -> Iterator[tuple[str, Sizes]]:
     """Bands of 1, 2, 4, ... rows up to whole layers, with a name for each, of at most so many atoms."""
     tallest = max(shape_of(unit.layer.operator).sizes[ROW] for unit in problem.units)
-    for channel_cuts in CHANNEL_CUTS:
-        for power in range((tallest - 1).bit_length() + 1):
-            sizes = band_sizes(problem, 1 << power, channel_cuts)
-            pairs = zip(problem.units, sizes, strict=True)
-            if sum(atom_count(unit, size, problem.batch) for unit, size in pairs) <= most:
-                yield f"bands of {1 << power} rows, channels in {channel_cuts}", sizes
+    powers = range((tallest - 1).bit_length() + 1)
+    shares = sorted({1, problem.machine.engines})
+    for channel_cuts, power, column_cuts in itertools.product(CHANNEL_CUTS, powers, shares):
+        sizes = band_sizes(problem, 1 << power, channel_cuts, column_cuts)
+        pairs = zip(problem.units, sizes, strict=True)
+        if sum(atom_count(unit, size, problem.batch) for unit, size in pairs) <= most:
+            divided = f", columns in {column_cuts}" if column_cuts > 1 else ""
+            yield f"bands of {1 << power} rows, channels in {channel_cuts}{divided}", sizes

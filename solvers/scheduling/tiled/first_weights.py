@@ -13,24 +13,32 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
-from tilewright.formulation.scheduling.tiled.trips import operator_kind
+from tilewright.foundation.arrays import Floats
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate
 from tilewright.solvers.scheduling.tiled.barriers import reads_results
-from tilewright.solvers.scheduling.tiled.copies import shared_layer, weight_elements, work_and_weights
+from tilewright.solvers.scheduling.tiled.copies import shared_layer, work_and_weights
+
+MOST_CYCLES = 64
+"""Arrivals of first tiles that are tried, the latest ones; any choice is valid."""
+
+WEIGHTS_OF_LATER = np.linspace(0.0, 1.0, 9)
+"""Weights of the work that follows a cycle in means with what is too much before it; any is valid."""
 
 _SLACK = 1e-6
 """Part of a cycle that the evaluator rounds down, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Tile:
+class FirstTile:
     """The smallest tile of a layer that costs no more passes than this.
 
     Parameters
@@ -43,7 +51,7 @@ class _Tile:
     more: float
 
 
-_AT_ONCE = (_Tile(0.0, 0.0),)
+_AT_ONCE = (FirstTile(0.0, 0.0),)
 """Of layers without weights, or of which nothing is known."""
 
 
@@ -55,81 +63,111 @@ def waiting_cycles(problem: TiledProblem, whole: AtomicDag, work: Sequence[int],
     whole : of `whole_layers`
     work : cycles of each layer that no division undercuts
     """
-    machine = problem.machine
-    engines, total = machine.engines, float(sum(work))
-    tiles = [_tiles(problem, whole, unit, cycles) for unit, cycles in enumerate(work)]
-    arrivals = {tile.arrival for own in tiles for tile in own}
-    if max(arrivals, default=0.0) + total / engines <= least:
-        return 0
-    first = [
-        (unit, tile)
-        for unit, reads in enumerate(reads_results(problem.units))
-        if not reads
-        for tile in tiles[unit]
+    engines, behind = problem.machine.engines, reads_results(problem.units)
+    tiles = [
+        _tiles(problem, unit, cycles, 0.0 if behind[unit] else _own_inputs(problem, whole, unit))
+        for unit, cycles in enumerate(work)
     ]
-    best = 0.0
-    for theta in arrivals:
-        early = [min((t.more for t in own if t.arrival < theta), default=math.inf) for own in tiles]
+    latest = max((tile.arrival for own in tiles for tile in own), default=0.0)
+    if latest + sum(work) / engines <= least:
+        return 0
+    end = math.ceil(least_end(engines, work, tiles, behind) - _SLACK)
+    return end if end > least else 0
+
+
+def least_end(
+    engines: int, work: Sequence[int], tiles: Sequence[Sequence[FirstTile]], behind: Sequence[bool]
+) -> float:
+    """Cycles in which engines do all work, whatever tiles layers begin with.
+
+    Parameters
+    ----------
+    engines : that share all layers
+    work : of each layer, cycles of all engines
+    tiles : that each may begin with
+    behind : of each, whether another layer has to begin before it
+    """
+    total, best, cycles = float(sum(work)), 0.0, np.array(work, dtype=np.float64)
+    first = [(unit, tile) for unit, own in enumerate(tiles) if not behind[unit] for tile in own]
+    for theta in sorted({tile.arrival for own in tiles for tile in own}, reverse=True)[:MOST_CYCLES]:
+        early = [min((tile.more for tile in own if tile.arrival < theta), default=math.inf) for own in tiles]
         after = total
         for unit, tile in first:
             if tile.arrival < theta:
-                time = engines * (theta - tile.arrival)
-                others = [(float(work[u]), more) for u, more in enumerate(early) if u != unit]
-                after = min(after, _least_after(total + tile.more - time, others))
+                rest = total + tile.more - engines * (theta - tile.arrival)
+                others = [at for at in range(len(work)) if at != unit]
+                after = min(after, _least_after(rest, cycles[others], np.array(early)[others]))
         best = max(best, theta + after / engines)
-    return math.ceil(best - _SLACK) if best > least else 0
+    return best
 
 
-def _least_after(rest: float, others: Sequence[tuple[float, float]]) -> float:
+def _least_after(rest: float, work: Floats, more: Floats) -> float:
     """The least work behind a cycle: that of the layers that begin later, and what is too much before it.
 
     For layers S that begin before, the work of all others, and ``rest`` and what S takes more.  The larger of
-    both is no less than any weighted mean, of which each layer takes its least part.
+    both is no less than any weighted mean, of which each layer takes its least part; and either no layer of S
+    takes more, or one does.  Where none begins later nothing says that there is a later at all, and the
+    result is negative where all is done before.
 
     Parameters
     ----------
     rest : work that is left where all layers begin early and take no more for it
-    others : per layer but the first, its work, and what it takes more if it begins early
+    work, more : per layer but the first, its work, and what it takes more if it begins early
     """
-    weights = {0.0, 1.0} | {more / (cycles + more) for cycles, more in others if 0 < more < math.inf}
-    return max(
-        sum(min(later * cycles, math.inf if more == math.inf else (1 - later) * more) for cycles, more in others)
-        + (1 - later) * rest
-        for later in weights
+    later = WEIGHTS_OF_LATER[:, None]
+    early = np.multiply(
+        1 - later, more, where=np.isfinite(more), out=np.full((len(later), len(more)), math.inf)
     )
+    means = (1 - later[:, 0]) * rest + np.minimum(later * work, early).sum(axis=1)
+    taking = more > 0
+    either = min(float(work[taking].sum()), rest + float(more[taking].min(initial=math.inf)))
+    return min(rest + float(more.sum()), max(float(means.max()), either))
 
 
-def _tiles(problem: TiledProblem, whole: AtomicDag, unit: int, work: int) -> Sequence[_Tile]:
-    """The smallest tiles of a layer, of its least passes and of one more along either axis or both."""
+def _own_inputs(problem: TiledProblem, whole: AtomicDag, unit: int) -> float:
+    """Bytes of inputs from DRAM that any result reads for a part of its sum."""
+    layer = shared_layer(problem, whole, unit)
+    if layer is None or not layer.outside:
+        return 0.0
+    shape = shape_of(problem.units[unit].layer.operator)
+    return layer.inputs / (math.prod(shape.sizes[1:]) * problem.batch * shape.parts)
+
+
+def _tiles(problem: TiledProblem, unit: int, work: int, inputs: float) -> Sequence[FirstTile]:
+    """The smallest tiles of a layer, of its least passes and of one more along either axis or both.
+
+    Parameters
+    ----------
+    work : cycles of the layer that no division undercuts
+    inputs : bytes that any result reads for a part of its sum, and that no engine has made
+    """
     machine, layer = problem.machine, problem.units[unit].layer
-    operator, engine = layer.operator, machine.engine
-    elements, weighed = weight_elements(operator), work_and_weights(problem, operator)
-    passing = _passing(engine)
-    if elements is None or weighed is None or passing is None or not layer.stored_weights:
+    weighed, passes = work_and_weights(problem, layer.operator), _passes(machine.engine)
+    if weighed is None or passes is None or not layer.stored_weights:
         return _AT_ONCE
-    shape = shape_of(operator)
-    parts, channels, pixels = shape.parts, shape.sizes[0], math.prod(shape.sizes[1:]) * problem.batch
-    shared = shared_layer(problem, whole, unit)
-    own = shared.inputs / (pixels * parts) if shared is not None and shared.outside else 0.0
-    per_weight = weighed[1] / (parts * channels)
+    shape = shape_of(layer.operator)
+    channels, parts = shape.sizes[CHANNEL], shape.parts
+    weight = weighed[1] / (channels * parts)
     rate = min(machine.port_rate, fetch_rate(machine))
-    tiles = []
-    for (i, across), (o, along) in itertools.product(_sides(parts, passing[0]), _sides(channels, passing[1])):
-        more = (across * along - 1) * max(0, work - 1)
-        tiles.append(_Tile(max(0.0, (i * o * per_weight + i * own) / rate - _SLACK), more))
-    return tiles
+    return [
+        # layers' least cycles are rounded up
+        FirstTile(i * (o * weight + inputs) / rate - _SLACK, max(0.0, (times - 1) * (work - 1) - 1))
+        for i, o, times in _sides(parts, channels, passes)
+    ]
 
 
-def _passing(engine: TileEngine) -> tuple[int, int] | None:
+def _passes(engine: TileEngine) -> tuple[int, int] | None:
     """Parts of a sum, and channels, of one pass; ``None`` where passes are along pixels."""
     if engine.dataflow == "kc":
         return engine.rows, engine.columns
     return (engine.lanes, engine.lanes) if engine.dataflow == "pairs" else None
 
 
-def _sides(size: int, width: int) -> list[tuple[int, float]]:
-    """The smallest side of a tile along an axis without a further pass and with one, and how many times the
-    least passes there are.
+def _sides(parts: int, channels: int, passes: tuple[int, int]) -> Iterator[tuple[int, int, float]]:
+    """Sides of the smallest tiles without a further pass along either axis and with one, and how many times
+    the least passes there are.
     """
-    passes = -(-size // width)
-    return [((size - 1) % width + 1, 1.0), (1, 1 + 1 / passes)]
+    axes = zip((parts, channels), passes, strict=True)
+    ways = [[((size - 1) % width + 1, 1.0), (1, 1 + 1 / -(-size // width))] for size, width in axes]
+    for (i, across), (o, along) in itertools.product(*ways):
+        yield i, o, across * along

@@ -23,8 +23,8 @@ from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
 from tilewright.solvers.scheduling.tiled.bounds import Bounds, least_energy, leaving_bytes, traffic_cycles
-from tilewright.solvers.scheduling.tiled.fitting_atoms import fitting_energy
 from tilewright.solvers.scheduling.tiled.first_weights import waiting_cycles
+from tilewright.solvers.scheduling.tiled.fitting_atoms import fitting_energy
 from tilewright.solvers.scheduling.tiled.layer_begins import following, layer_loads, stored_bytes
 from tilewright.solvers.scheduling.tiled.task_prices import least_priced
 from tilewright.workloads.mapping.operator import Operator

@@ -37,12 +37,13 @@ def problem_of(machine: str, batch: int) -> TiledProblem:
     return TiledProblem(network, load_tiled_machine(machine), tiled_objective("edp"), batch=batch)
 
 
-def test_bands_have_all_columns_and_complete_sums() -> None:
-    """Rows and channels are cut alike in all layers; what has too many atoms is left out."""
+def test_bands_have_complete_sums_and_all_columns_or_one_engines_part() -> None:
+    """Rows, channels and columns are cut alike in all layers; what has too many atoms is left out."""
     problem = problem_of("atomic-2x2", 1)
     assert band_sizes(problem, 2, 4) == (AtomSize(2, 16, 8, 32), AtomSize(2, 16, 128, 2))
+    assert band_sizes(problem, 2, 4, 3) == (AtomSize(2, 6, 8, 32), AtomSize(2, 6, 128, 2))
     everything = dict(all_band_sizes(problem, 10**6))
-    assert len(everything) == 4 * 5
+    assert len(everything) == 4 * 5 * 2
     assert len(set(everything.values())) == len(everything)
     few = dict(all_band_sizes(problem, 16))
     assert (
