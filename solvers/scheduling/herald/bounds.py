@@ -21,11 +21,13 @@ from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
 from tilewright.solvers.scheduling.herald.statement import equal_runs
 
-_SAFETY = Fraction(1, 10**7)  # relative; far above the LP solver's tolerance of 1e-9 on scaled figures
+SAFETY = Fraction(1, 10**7)
+"""By which an LP's optimum is lowered, far above the solver's tolerance of 1e-9 on scaled figures."""
 _INSIDE = Fraction(1, 10**5)  # the LP at its least makespan itself may look infeasible
 _CUTS = 40
 _PART = 0.5  # of the time that is left, at most, for one LP
 _ENOUGH = Fraction(1, 10**4)
+_WORTHLESS = 1e-6  # cycles of all engines, where chains alone decide: what is left of rounding
 
 
 def critical_path(problem: SchedulingProblem, options: Sequence[tuple[Option, ...]]) -> int:
@@ -80,7 +82,7 @@ class AssignmentRelaxation:
         solver.Minimize(makespan)
         if solver.Solve() != pywraplp.Solver.OPTIMAL:
             return 0
-        value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - _SAFETY)
+        value = Fraction(solver.Objective().Value()) * Fraction(self._unit_cycles) * (1 - SAFETY)
         return -(-value.numerator // value.denominator)
 
     def prices(self, objective: ScheduleObjective, front: Front) -> tuple[Prices, ...]:
@@ -123,7 +125,7 @@ class AssignmentRelaxation:
             for engine in range(len(self._problem.engines))
         ]
         total = sum(duals)
-        if not total:
+        if total < _WORTHLESS:
             return Prices(even_prices(self._problem).engines, worth)
         return Prices(tuple(round(dual / total, 9) for dual in duals), worth)
 
@@ -137,7 +139,7 @@ class AssignmentRelaxation:
             relaxed = self._at(at)
             if relaxed is None:
                 return
-            energy = Fraction(relaxed.energy) * (1 - _SAFETY)
+            energy = Fraction(relaxed.energy) * (1 - SAFETY)
             slope = min(Fraction(0), Fraction(relaxed.slope))
             front.add(Fraction(1), -slope, energy - slope * at)
             product, corner = front.least_product()

@@ -23,6 +23,7 @@ from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.heavy_chains import sequence_heavy_chains
 from tilewright.solvers.scheduling.herald.heavy_runs import sequence_heavy_runs
 from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.long_tasks import LongTasks
 from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
@@ -43,7 +44,7 @@ def raise_bounds(
     improver: Improver,
     prices: Sequence[Prices],
 ) -> None:
-    """Bounds from the heaviest chains and runs, then with ever more tasks sequenced, the long ones first.
+    """Bounds from long tasks, heavy chains and runs, then with ever more tasks sequenced, long ones first.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
     have their turn again, with twice the patience.
@@ -56,14 +57,20 @@ def raise_bounds(
     improver : what makes schedules in between
     prices : what engines and energy are worth
     """
+    left = search.limits.remaining
+    patience = _PATIENCE if left is None else min(_PATIENCE, _PATIENT * left)
+    divisions = [LongTasks(search, options, own, front) for own in prices]
+    for division in divisions:
+        division.run(patience)
     sequence_heavy_chains(search, options, front)
     for own in prices:
         sequence_heavy_runs(search, options, own, front, improver.annealing)
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
-    relaxations = [Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes]
-    left = search.limits.remaining
-    patience = _PATIENCE if left is None else min(_PATIENCE, _PATIENT * left)
+    relaxations: list[LongTasks | Relaxation] = [
+        *(Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes),
+        *divisions,
+    ]
     while not search.done:
         relaxations = [relaxation for relaxation in relaxations if not relaxation.solved]
         for relaxation in relaxations:
