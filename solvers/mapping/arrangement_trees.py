@@ -49,6 +49,7 @@ _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divid
 _QUICK = 200_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
+_DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
@@ -114,12 +115,7 @@ class ArrangementTrees:
         if not math.isinf(tree.least):
             heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
 
-    def _state(
-        self,
-        parts: Iterable[LayerProblem],
-        goal: Goal,
-        on_bound: Callable[[float], None],
-    ) -> bool:
+    def _state(self, parts: Iterable[LayerProblem], goal: Goal, on_bound: Callable[[float], None]) -> bool:
         """Keep a tree of each part open; whether all parts were stated.
 
         Where they would take too much memory with the next one, open trees are searched to their ends before.
@@ -177,35 +173,26 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
-        from tilewright.solvers.mapping.inside_together import InsideTogether
-        from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
+        from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables
 
         problem = replace(self._search.problem, alike=Alike())
         if self._have_more_than(_VERY_MANY):
             self._offer_even()
-        even_open, self._parts = self._is_even_open(), PartTables()
-        stored = [*storages(problem)]
-        machines = [
-            SegmentBounds(self._search, self._goal, machine, even_open, self._parts) for machine in stored
-        ]
-
-        learned = partial(self._learn, machines, on_bound)
-        arrangements = sum(bounds.arrangements for bounds in machines)
-        if arrangements <= _FEW_AT_ONCE and self._is_quick(problem):
-            computing = machines[0].computing()
-            inside: dict[Hashable, InsideTogether] = {}
-            for machine, bounds in zip(stored, machines, strict=True):
-                key = InsideTogether.key(machine)
-                if key not in inside:
-                    inside[key] = InsideTogether(self._search, self._goal, machine, self._parts)
-                bounds.begin_at_once(computing, inside[key])
+        even, self._parts = self._even_tree(), PartTables()
+        machines = self._machines(problem, even)
+        if self._is_quick(machines):
+            self._list_at_once(machines)
             with suppress(ManyTilesError):
                 self._search_below(machines, self._goal, on_bound)
                 return
-        self._offer_perfect_factors()
-        for bounds in machines:
-            bounds.begin(learned)
-        if even_open and is_large(problem):
+            if even is not None:
+                even.limit(_DEEP)
+                even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
+                machines = self._machines(problem, even)
+            self._offer_perfect_factors()
+        even = None  # its memory serves others
+        self._bound(machines, on_bound)
+        if is_large(problem) and not problem.space.nest.perfect:
             self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
         for cutoff in self._cutoffs():
             on_bound(self._least)
@@ -214,6 +201,37 @@ class ArrangementTrees:
             if not self._search_below(machines, goal, on_bound):
                 return
             self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
+
+    def _machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
+        """Bounds of every machine that stores what a mapping may.
+
+        Parameters
+        ----------
+        even : the tree of the even part, if other parts do not hold it and it is not closed
+        """
+        from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+
+        assert self._parts is not None
+        is_open = problem.reduction is not Reduction.FORMS and (
+            is_large(problem) if even is None else not math.isinf(even.least)
+        )
+        return [
+            SegmentBounds(self._search, self._goal, machine, is_open, self._parts)
+            for machine in storages(problem)
+        ]
+
+    def _list_at_once(self, machines: Sequence[SegmentBounds]) -> None:
+        """Have machines that store the same inside listed together."""
+        from tilewright.solvers.mapping.inside_together import InsideTogether
+
+        assert self._parts is not None
+        computing = machines[0].computing()
+        inside: dict[Hashable, InsideTogether] = {}
+        for bounds in machines:
+            key = InsideTogether.key(bounds.problem)
+            if key not in inside:
+                inside[key] = InsideTogether(self._search, self._goal, bounds.problem, self._parts)
+            bounds.begin_at_once(computing, inside[key])
 
     def _search_below(
         self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
@@ -261,12 +279,22 @@ class ArrangementTrees:
         if not math.isinf(self._least):
             on_bound(self._least)
 
-    def _is_quick(self, problem: LayerProblem) -> bool:
+    def _is_quick(self, machines: Sequence[SegmentBounds]) -> bool:
         """Whether all that may beat the best even mapping is listed as quickly as its bounds are searched."""
+        problem = self._search.problem
         if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
             return False
-        is_known = goal_of(self._search) is not None
-        return is_known and not self._goal.both and problem.space.rows <= _QUICK
+        is_known = goal_of(self._search) is not None and not self._goal.both
+        arrangements = sum(bounds.arrangements for bounds in machines)
+        return is_known and problem.space.rows <= _QUICK and arrangements <= _FEW_AT_ONCE
+
+    def _bound(self, machines: Sequence[SegmentBounds], on_bound: Callable[[float], None]) -> None:
+        """Find what parts cost at least: always a step on the machine of the least bound."""
+        for bounds in machines:
+            bounds.begin()
+        self._learn(machines, on_bound)
+        while (cheapest := min(machines, key=_least_of)).is_wanted and cheapest.go_on():
+            self._learn(machines, on_bound)
 
     def _cutoffs(self) -> Iterator[float]:
         """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""
@@ -282,21 +310,19 @@ class ArrangementTrees:
         else:
             self._unstated = math.inf
 
-    def _is_even_open(self) -> bool:
-        """Whether something of the even part is left after a first look, which other parts do not hold."""
+    def _even_tree(self) -> Tree | None:
+        """The tree of the even part after a first look; ``None`` where nothing is left, or very much."""
         problem, most = self._search.problem, None
-        spanned = problem.reduction is Reduction.FORMS
-        if not spanned:
+        if problem.reduction is not Reduction.FORMS:  # else other parts hold it
             if problem.space.rows > _QUICK:
                 self._offer_perfect_factors()
             if is_large(problem):
-                return True
+                return None
             most = _EFFORT
         even = self._new_tree(problem, self._goal, most)
-        if even is None:
-            return False
-        even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
-        return not spanned and not math.isinf(even.least)
+        if even is not None:
+            even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+        return even
 
     def _have_more_than(self, count: int) -> bool:
         """Whether there are more arrangements than some."""
@@ -361,6 +387,10 @@ class ArrangementTrees:
 def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
     on_bound(min(max(least, lower_bound), others))
+
+
+def _least_of(bounds: SegmentBounds) -> float:
+    return bounds.least
 
 
 def _is_over(limits: Limits) -> bool:

@@ -9,7 +9,7 @@ stated, others with the survivors' tiles alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
@@ -19,6 +19,7 @@ import numpy as np
 from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.compulsory import least_cycles
 from tilewright.formulation.mapping.passing import Passing, passing
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
-_MOST_NEAR, _MOST_INSIDE = 300_000, 300_000  # in listing what is left, for every arrangement that it may save
+_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
 _MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
@@ -148,15 +149,17 @@ class SegmentBounds:
 
     Attributes
     ----------
-    least : lower bound of the objective key (scaled) of all that has not been given out yet; infinite where
-        nothing is left
+    problem : on the machine
+    least : lower bound of the objective key (scaled) of all that the goal wants; infinite where that is
+        nothing
     """
 
     def __init__(
         self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, tables: PartTables
     ) -> None:
         self.least = 0.0
-        self._search, self._goal, self._problem = search, goal, problem
+        self.problem = problem
+        self._search, self._goal = search, goal
         self._powers = problem.objective.key_powers
         self._counts_energy = self._powers[0] > 0 or goal.both
         # Machines of many levels have thousands of these, and there are hundreds of such machines.
@@ -180,6 +183,7 @@ class SegmentBounds:
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
         self._effort = 0  # nodes bounded for what the inside spends at least
+        self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
         self._tables = tables
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
@@ -196,34 +200,45 @@ class SegmentBounds:
         """
         if not self._powers[1]:
             return 0
-        stated = replace(self._problem.statement, cycles=self._problem.space.nest.steps())
-        return self._least([replace(self._problem, statement=stated, limits=(), objective=CYCLES)])
+        stated = replace(self.problem.statement, cycles=self.problem.space.nest.steps())
+        return self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)])
 
-    def begin(self, known: Callable[[], None]) -> None:
-        """Find what each part costs at least.
+    def begin(self) -> None:
+        """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
+        operator, engine = self.problem.operator, self.problem.engine
+        self._together, self._steps = None, self._search_parts()
+        self._busy = least_cycles(operator, engine) if self._powers[1] or self._goal.both else 0
+        self._outside = least_outside(self.problem) if self._counts_energy else 0
+        self._set_out()
 
-        Parameters
-        ----------
-        known : called with every better bound
-        """
-        problem, b = self._problem, self._powers[1]
+    def go_on(self) -> bool:
+        """Find more of what the parts cost at least; whether there was more to find."""
+        return next(self._steps, False)
+
+    def _search_parts(self) -> Iterator[bool]:
+        """Search one part after the other for what it costs at least."""
+        problem, b = self.problem, self._powers[1]
         self._passed = passing(problem) if stores_near(problem) else ()
         inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
-        self._together, self._inner_parts = None, _listed(inside, self._search.limits)
+        self._inner_parts = _listed(inside, self._search.limits)
         if b or self._goal.both:
-            self._busy = self._least(part.minimising(CYCLES) for part in self._inner_parts)
+            self._busy = max(self._busy, self._least(part.minimising(CYCLES) for part in self._inner_parts))
+            self._set_out()
+            yield True
         self._near_parts = self._stated_near(self._busy)
         if self._counts_energy:
-            self._outside = self._least(self._near_parts)
+            self._outside = max(self._outside, self._least(self._near_parts))
+            self._set_out()
+            yield True
             before = self._search.tally.nodes
             self._inside = self._least(self._inner_parts)
             self._effort = self._search.tally.nodes - before
-        self._set_out()
-        known()
+            self._set_out()
+            yield True
         if b:
             both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
-            self.least = self._root = max(self.least, both * (1 - BAND))
-            known()
+            self.least = self._root = max(self._root, both * (1 - BAND))
+            yield True
 
     def begin_at_once(self, computing: int, together: InsideTogether) -> None:
         """Have parts listed at once: more is known of what each costs at least once they are.
@@ -234,8 +249,8 @@ class SegmentBounds:
         together : lists what is inside
         """
         self._busy, self._together = computing, together
-        self._outside = least_outside(self._problem) if self._counts_energy else 0
-        together.expect(self._problem, self._outside, self._inner)
+        self._outside = least_outside(self.problem) if self._counts_energy else 0
+        together.expect(self.problem, self._outside, self._inner)
         self._set_out()
 
     def _set_out(self) -> None:
@@ -251,13 +266,20 @@ class SegmentBounds:
         self._inside, self._outside = self._everywhere  # what was raised held for the goal before
         self.least = self._root
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the goal may want anything, as far as is known of the parts."""
+        known = [np.array([bound]) for bound in (math.inf, math.inf, self._root)]
+        return self._goal.both or bool(self._goal.wanted(*known)[0])
+
     def look_inside(self) -> None:
         """Find what of the inside the goal may want; `least` bounds all that it wants then.
 
         Raises `ManyTilesError` where parts are to be listed at once, and what is left is too much for that.
         """
-        root = [np.array([outside]) for outside in (math.inf, math.inf, self._root)]
-        if self._goal.both or self._goal.wanted(*root)[0]:
+        while self.is_wanted and self.go_on():
+            pass
+        if self.is_wanted:
             self._left = self._look_inside()
         self.least = max(self._root, min((inner.key for inner in self._left), default=math.inf))
 
@@ -271,10 +293,10 @@ class SegmentBounds:
         ]
 
     def stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
-        """The problem of one arrangement over the tiles of survivors; ``None`` where the goal wants none now."""
+        """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
         if not self._wanted(near, inner):
             return None
-        slots, problem = (*near.slots, *inner.slots), self._problem
+        slots, problem = (*near.slots, *inner.slots), self.problem
         whole = self._stated_wholes.get(slots)
         every = space = self._space(slots) if whole is None else whole.space
         if near.tiles is not None:
@@ -291,19 +313,19 @@ class SegmentBounds:
 
     def _space(self, slots: Arrangement) -> MapSpace:
         """The decisions of one arrangement, over all tiles."""
-        if self._problem.reduction is Reduction.FORMS or is_spread(self._problem.engine, slots):
-            return self._problem.arranged_space(slots, self._search.limits.check)
-        return self._problem.space
+        if self.problem.reduction is Reduction.FORMS or is_spread(self.problem.engine, slots):
+            return self.problem.arranged_space(slots, self._search.limits.check)
+        return self.problem.space
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
-        if not stores_near(self._problem):  # nothing is spent there
+        if not stores_near(self.problem):  # nothing is spent there
             return [Survivors(near, self._root, 0.0, float(self._busy), None) for near in self._near]
         inside = [inner.tiles for inner in self._left if inner.tiles is not None]
         busy = max(self._busy, int(min(inner.cycles for inner in self._left)))
         survivors: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts or self._stated_near(busy), strict=True):
-            part = charged(alone, self._problem.objective, self._inside)
+            part = charged(alone, self.problem.objective, self._inside)
             if len(inside) == len(self._left):
                 part = replace(part, space=standing_around(part.space, near, inside))
             survivors += self._survivors(
@@ -319,7 +341,7 @@ class SegmentBounds:
         ----------
         busy : cycles inside at least
         """
-        problem = self._problem
+        problem = self.problem
         near = self._near if stores_near(problem) else []
         stated = (outside_part(problem, own, busy, self._passed) for own in near)
         return _listed(stated, self._search.limits)
@@ -328,12 +350,12 @@ class SegmentBounds:
         """What is left inside; what that spends there at least is known then."""
         survivors: list[Survivors] = []
         if self._together is not None:
-            listed_together = self._together.left(self._problem)
+            listed_together = self._together.left(self.problem)
             survivors += [self._all_of(inner, listed, self._outside) for inner, listed in listed_together]
         else:
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(alone, self._problem.objective, self._outside)
+                part = charged(alone, self.problem.objective, self._outside)
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_INSIDE * len(self._near), spare)
@@ -351,7 +373,7 @@ class SegmentBounds:
         what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
         found.
         """
-        goal = LeastEnergy(slack=0.0 if self._problem.space.nest.perfect else _SLACK)
+        goal = LeastEnergy(slack=0.0 if self.problem.space.nest.perfect else _SLACK)
         trees = [tree for part in parts if (tree := self._tree(goal, part, _LITTLE_EFFORT)) is not None]
         for tree in trees:
             tree.begin()  # the best of all first mappings serves every search

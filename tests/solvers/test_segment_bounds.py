@@ -471,7 +471,9 @@ def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
         search = LayerSearch(problem, Limits())
         goal = Minimum(search, "test")
         bounds = SegmentBounds(search, goal, machine, True, PartTables())
-        bounds.begin(lambda: None)
+        bounds.begin()
+        while bounds.go_on():
+            pass
         least = bounds.least
         for step in (1.02, 1.1, 1.3, 3.0):
             bounds.want(Below(goal, step * least))
@@ -507,7 +509,9 @@ def test_a_limit_may_strike_while_parts_are_stated(stated: str, monkeypatch: pyt
     (machine, *_) = storages(problem)
     bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
     with pytest.raises(LimitReachedError):
-        bounds.begin(lambda: None)
+        bounds.begin()
+        while bounds.go_on():
+            pass
     assert len(parts) == 1
 
 
@@ -538,7 +542,9 @@ def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: 
             monkeypatch.setattr(segment_bounds, "_SLACK", 0.0)
             search = LayerSearch(problem, Limits())
             bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
-            bounds.begin(lambda: None)
+            bounds.begin()
+            while bounds.go_on():
+                pass
             least.append(bounds.least)
         exact, cut = least
         assert cut == pytest.approx(exact, rel=1e-9) if most else cut <= exact * (1 + 1e-9)
