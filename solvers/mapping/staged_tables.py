@@ -28,7 +28,8 @@ from tilewright.solvers.mapping.stages import Stage
 
 _MOST_PACKED = 1 << 62
 """Different values of a packed key."""
-_NEARLY = 0.8  # of the cells of the stage behind, from which on a large group's rows are split before
+_VERY_LARGE = 1 << 16  # rows of a group, from which on tables take more time than a few more nodes
+_NEARLY = 0.8  # of the cells of the stage behind, from which on such a group's rows are split before
 _NO_CLASSES = np.zeros(0, dtype=np.int32)
 _FEW = 1 << 10
 """Bounds of an expression that are kept for further programs: to copy them takes a tenth of the time."""
@@ -86,7 +87,7 @@ class StagedTable:
                 # A cell begins where anything decided so far differs from the row before.
                 changed[1:] |= key[1:] != key[:-1]
             starts.append(np.flatnonzero(changed).astype(np.int32))
-        if self.table.values.is_large:
+        if len(table) >= _VERY_LARGE:
             # A stage that splits hardly anything would take as much memory as all others: the stage before
             # decides what it does.
             for stage in reversed(range(len(starts) - 1)):

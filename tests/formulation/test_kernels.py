@@ -7,6 +7,7 @@ import itertools
 import math
 import random
 import sys
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from effort import effort
 
-from tilewright.foundation.compiled import compiled
+from tilewright.foundation.compiled import compiled, is_ready
 from tilewright.foundation.kernels.types import KernelTypeError
 
 WHOLE = (0, 1, -1, 2, -3, 7, -8, 63, 1 << 40, -(1 << 40), (1 << 62) - 1, -(1 << 62))
@@ -211,6 +212,22 @@ def test_memory_is_given_back() -> None:
     assert (kept == 7).all()
     assert kept.shape == (2, 60_000)
     assert total == sum(range(1_000)) + 1_000 * 60_000
+
+
+@compiled
+def doubled(a: Any) -> Any:
+    return a + a
+
+
+def test_machine_code_is_made_beside_its_caller() -> None:
+    """It is there after a while, for arguments of the kinds that were asked for."""
+    seconds = time.monotonic() + 60
+    while not is_ready(doubled, (1.5,)) and time.monotonic() < seconds:
+        time.sleep(0.01)
+    assert is_ready(doubled, (2.5,))
+    assert len(doubled.versions) == 1  # type: ignore[attr-defined]
+    assert doubled(2.5) == 5.0
+    assert not is_ready(len, ((),))
 
 
 def test_arguments_of_other_kinds_are_other_versions() -> None:

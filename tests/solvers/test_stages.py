@@ -72,6 +72,7 @@ def as_large(large: bool, nearly: float) -> Iterator[None]:
         if large:
             patched.setattr(columns, "LARGE", 0)
             patched.setattr(columns, "_FEWER", 1)
+            patched.setattr(staged_tables, "_VERY_LARGE", 0)
             patched.setattr(staged_tables, "_NEARLY", nearly)
         yield
 
