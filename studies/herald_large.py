@@ -2,12 +2,14 @@
 
     python -m studies.herald_large [--seconds 60] [--problems FILE.json]
     python -m studies.herald_large --processor --seconds 120 --seeds 1 2 --tasks 300 --engines 2
+    python -m studies.herald_large --processor --seconds 120 --series
 
 Prints one row per problem.  The problems (``herald_large.json``) are synthetic: networks of layers with
 an option per engine, edges between layers, and runs of each network in turn until the number of tasks is
 reached.  An option is engine, cycles, pJ, cycles of the first fetch, bytes held, bytes fetched, and layout.
-With ``--seeds`` problems are drawn by the same recipe.  Seconds are by the clock, or with ``--processor``
-those of the processor: two threads that are never kept waiting take twice as many.
+With ``--seeds`` problems are drawn by the same recipe, with ``--series`` twelve of several sizes.  Seconds
+are by the clock, or with ``--processor`` those of the processor: two threads that are never kept waiting
+take twice as many.
 """
 
 from __future__ import annotations
@@ -70,6 +72,14 @@ _PICOJOULES = (19.0, 1.6)  # the same of an option's energy
 _FETCH, _MEMORY, _FETCHED = (10, 3000), (15_000, 1_000_000), (500, 5000)  # least and most
 
 
+SERIES = tuple(
+    (seed, tasks, engines)
+    for engines in (2, 3)
+    for seed, tasks in enumerate((150, 300, 600, 1200, 2500, 5000), start=1)
+)
+"""Seeds, least numbers of tasks, and engines of drawn problems."""
+
+
 def drawn(seed: int, tasks: int, engines: int) -> dict[str, Any]:
     """A row of the same kind, of six networks and at least so many tasks."""
     draw = random.Random(seed)
@@ -115,12 +125,15 @@ def main() -> None:
     parser.add_argument("--problems", type=Path, default=_FILE)
     parser.add_argument("--processor", action="store_true", help="count seconds of the processor")
     parser.add_argument("--seeds", type=int, nargs="+", help="of problems that are drawn instead")
+    parser.add_argument("--series", action="store_true", help="draw problems of several sizes instead")
     parser.add_argument("--tasks", type=int, default=500)
     parser.add_argument("--engines", type=int, default=3)
     asked = parser.parse_args()
     asking = problems(asked.problems)
     if asked.seeds:
         asking = (problem_of(drawn(seed, asked.tasks, asked.engines)) for seed in asked.seeds)
+    if asked.series:
+        asking = (problem_of(drawn(*row)) for row in SERIES)
     clock = time.process_time if asked.processor else time.monotonic
     print("| tasks | runs | engines | Herald | best | bound (Mcycles) | gap |")
     print("|---:|---:|---:|---:|---:|---:|---:|")

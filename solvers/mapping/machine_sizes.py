@@ -133,14 +133,15 @@ class _Walk:
         self._firsts, self._seconds = np.array(firsts), np.array(seconds)
         nest = problem.space.nest
         # Bandwidth changes cycles alone; energy and legality are read once for all of them.
-        self._statements: dict[Fraction, Statement] = {
-            rate: problem.model.statement(
-                replace(
-                    nest,
-                    engine=fitted(flow.engine_of((firsts[-1], seconds[-1]), rate, memory), problem.operator),
-                )
-            )
+        engines = {
+            rate: fitted(flow.engine_of((firsts[-1], seconds[-1]), rate, memory), problem.operator)
             for rate in bandwidths
+        }
+        self._statements: dict[Fraction, Statement] = {
+            rate: problem.statement
+            if engine == nest.engine
+            else problem.model.statement(replace(nest, engine=engine))
+            for rate, engine in engines.items()
         }
         axes = [limit.expr for limit in problem.limits if limit.name.startswith("axis ")]
         self._axes: tuple[Expr, ...] = tuple(axes)

@@ -268,6 +268,18 @@ def test_prices_are_those_of_the_linear_program() -> None:
         assert prices.energy == pytest.approx(float(makespan / (product / makespan)))
 
 
+def test_engines_are_worth_the_same_where_a_chain_decides() -> None:
+    """A load that limits nothing has no price, and what is left of rounding is none."""
+    own = [
+        (Option(engine, 10, Fraction(1)), Option(1 - engine, 30, Fraction(1))) for engine in (0, 1, 0, 1, 0)
+    ]
+    problem = problem_of([own])
+    options = feasible_options(problem)
+    search = ScheduleSearch(ScheduleGoal(problem, ScheduleObjective.MAKESPAN), Limits())
+    (prices,) = lp_prices(problem, options, search.problem.objective, basic_bounds(search, options))
+    assert prices.engines == (0.5, 0.5)
+
+
 def test_parallel_half_planes_are_kept_once() -> None:
     """Of half-planes with one slope the farthest counts, however it is scaled."""
     front = Front(Fraction(1), Fraction(2))

@@ -12,6 +12,7 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
@@ -294,14 +295,17 @@ class LongTasks:
         self, search: ScheduleSearch, options: Sequence[tuple[Option, ...]], prices: Prices, front: Front
     ) -> None:
         self._search, self._options, self._front = search, options, front
-        self._price = Fraction(prices.energy)
+        self._prices, self._price = prices, Fraction(prices.energy)
         fastest = [min(option.cycles for option in own) for own in options]
         longest = sorted(range(len(options)), key=lambda task: -fastest[task])[:_SPANS]
         self._long = [task for task in longest if fastest[task] >= _LONG * front.makespan]
         self.solved = not self._long
-        self._relaxation = WindowRelaxation(search.problem.instance, options, prices)
         self._number = count()
         self._open = [_Node(0.0, next(self._number), {}, (), None)]
+
+    @cached_property
+    def _relaxation(self) -> WindowRelaxation:
+        return WindowRelaxation(self._search.problem.instance, self._options, self._prices)
 
     def run(self, patience: float) -> None:
         """Raise the bound until it has not risen for ``patience`` seconds."""
