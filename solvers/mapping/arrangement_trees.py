@@ -185,11 +185,11 @@ class ArrangementTrees:
             with suppress(ManyTilesError):
                 self._search_below(machines, self._goal, on_bound)
                 return
+            self._offer_perfect_factors()
             if even is not None:
                 even.limit(_DEEP)
                 even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
                 machines = self._machines(problem, even)
-            self._offer_perfect_factors()
         even = None  # its memory serves others
         self._bound(machines, on_bound)
         if is_large(problem) and not problem.space.nest.perfect:

@@ -2,8 +2,8 @@
 
 :mod:`tilewright.formulation.mapping.segment_parts` states the parts.  For every sequence of the near points
 of storage, and for every one of the points inside the array, the part is searched for all that may still
-beat the incumbent, given the least that the other part costs.  Arrangements without such survivors are never
-stated, others with the survivors' tiles alone.
+beat the incumbent, given the least that the other part costs; what is left inside limits the near tiles, too.
+Arrangements without such survivors are never stated, others with the survivors' tiles alone.
 """
 
 from __future__ import annotations
@@ -160,6 +160,7 @@ class SegmentBounds:
         self.least = 0.0
         self.problem = problem
         self._search, self._goal = search, goal
+        self._root = 0.0  # lower bound of everything, whatever the goal
         self._powers = problem.objective.key_powers
         self._counts_energy = self._powers[0] > 0 or goal.both
         # Machines of many levels have thousands of these, and there are hundreds of such machines.

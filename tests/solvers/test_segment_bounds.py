@@ -12,6 +12,7 @@ from itertools import product as cartesian
 from typing import Any
 
 import pytest
+from bounded_parts import search_parts
 from effort import effort
 from strided_instances import strided
 from uneven_oracle import DIVISORS, LEAST, Oracle
@@ -25,17 +26,24 @@ from tilewright.formulation.mapping.orders import sliding_dims
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
+    around,
     has_parts,
     inner_arrangements,
     inside_part,
+    least_outside,
     near_arrangements,
     outside_part,
+    restricted,
+    standing_around,
     storages,
     stores_near,
+    tiles_at,
+    within,
 )
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.arrays import among
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import arrangement_trees, inside_together, segment_bounds
@@ -251,7 +259,9 @@ def test_the_inside_of_all_machines_together_says_what_each_says(kind: str) -> N
                     (own.statement.cycles, every.statement.cycles),
                 ):
                     says, at_least = evaluate(one_says, mine), evaluate(all_say, all_)
-                    assert says == at_least or (kind == LEAST and not stores_near(machine) and says > at_least)
+                    assert says == at_least or (
+                        kind == LEAST and not stores_near(machine) and says > at_least
+                    )
                 allowed = [
                     all(evaluate(limit.expr, decided) <= limit.bound for limit in part.limits)
                     for part, decided in ((own, mine), (every, all_))
@@ -347,9 +357,10 @@ def test_near_levels_that_store_nothing_at_length(
     assert agrees(past_a_dear_level(sizes, kind), kind)
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_claims_where_tiles_need_not_divide(large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The even part searched first, or bounded by parts as all others are."""
+@pytest.mark.parametrize(("large", "most"), [(False, 4_000_000), (True, 4_000_000), (False, 4), (True, 4)])
+def test_claims_where_tiles_need_not_divide(large: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The even part searched first, or bounded by parts as all others are; listed at once, or in steps."""
+    monkeypatch.setattr(inside_together, "_MOST", most)
     monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: large)
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
     drawings = (drawn(seed, 7, LEAST) for seed in count(7))
@@ -401,6 +412,55 @@ def test_every_mapping_computes_as_long_as_the_best_splits_at_least(start: int) 
                         assert computing <= steps <= evaluation.cycles
     assert compared > 50
     assert met
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_what_is_compulsory_outside(kind: str) -> None:
+    """No random decisions of a part outside spend less than what every mapping spends there at least."""
+    draw, compared, met = random.Random(4), 0, 0
+    problems = [*islice((p for seed in count(90) if has_parts(p := drawn(seed, 60, kind))), effort(6))]
+    problems += [past_a_loose_level(draw, kind) for _ in range(effort(2))]
+    strides = (instance.problem(kind) for seed in count(600) if (instance := strided(seed, 12)))
+    for problem in (*problems, *islice(filter(has_parts, strides), effort(6))):
+        for machine in filter(stores_near, storages(problem)):
+            least = least_outside(machine)
+            for near in islice(near_arrangements(machine), 3):
+                part = outside_part(machine, near)
+                for _ in range(10):
+                    energy = sampled(part, draw)[0]
+                    compared += 1
+                    met += energy == least
+                    assert least <= energy
+    assert compared > 200
+    assert met
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_near_tiles_of_every_whole_stand_around_those_inside(kind: str) -> None:
+    """What is left outside, given some tiles inside, has the near tiles of all wholes with those."""
+    draw, compared, fewer = random.Random(6), 0, 0
+    problems = [*islice((p for seed in count(30) if has_parts(p := drawn(seed, 60, kind))), effort(6))]
+    problems += [past_a_loose_level(draw, kind) for _ in range(effort(2))]
+    for problem in problems:
+        for machine in filter(stores_near, storages(problem)):
+            near, inner = (
+                draw.choice([*every(machine)]) for every in (near_arrangements, inner_arrangements)
+            )
+            whole, space = machine.arranged_space((*near, *inner)), outside_part(machine, near).space
+            rows = {
+                group.name: group.having(group.rows[[draw.randrange(len(group))]]) for group in whole.groups
+            }
+            inside = {name: tiles_at(whole, within(whole), group) for name, group in rows.items()}
+            left = standing_around(space, near, [inside])
+            for group, every in zip(left.groups, space.groups, strict=True):
+                kept = tiles_at(left, around(near), group)
+                wholes = restricted(whole, within(whole), inside)
+                (own,) = (other for other in wholes.groups if other.name == group.name)
+                assert among(tiles_at(whole, around(near), own), kept).all()
+                compared += 1
+                fewer += len(group) < len(every)
+    assert compared > 30
+    assert fewer
 
 
 def test_parts_are_listed_at_once_where_that_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -471,9 +531,7 @@ def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
         search = LayerSearch(problem, Limits())
         goal = Minimum(search, "test")
         bounds = SegmentBounds(search, goal, machine, True, PartTables())
-        bounds.begin()
-        while bounds.go_on():
-            pass
+        search_parts(bounds)
         least = bounds.least
         for step in (1.02, 1.1, 1.3, 3.0):
             bounds.want(Below(goal, step * least))
@@ -509,9 +567,7 @@ def test_a_limit_may_strike_while_parts_are_stated(stated: str, monkeypatch: pyt
     (machine, *_) = storages(problem)
     bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
     with pytest.raises(LimitReachedError):
-        bounds.begin()
-        while bounds.go_on():
-            pass
+        search_parts(bounds)
     assert len(parts) == 1
 
 
@@ -542,9 +598,7 @@ def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: 
             monkeypatch.setattr(segment_bounds, "_SLACK", 0.0)
             search = LayerSearch(problem, Limits())
             bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
-            bounds.begin()
-            while bounds.go_on():
-                pass
+            search_parts(bounds)
             least.append(bounds.least)
         exact, cut = least
         assert cut == pytest.approx(exact, rel=1e-9) if most else cut <= exact * (1 + 1e-9)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bounded_parts import search_parts
 from effort import effort
 from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
 from uneven_oracle import DIVISORS, LEAST, Oracle
@@ -292,9 +293,7 @@ def test_no_root_bound_is_above_the_even_optimum(kind: str) -> None:
             continue
         search = LayerSearch(problem, Limits())
         bounds = SegmentBounds(search, Minimum(search, "test"), problem, True, PartTables())
-        bounds.begin()
-        while bounds.go_on():
-            pass
+        search_parts(bounds)
         assert bounds.least <= even.key * problem.key_scale, instance.seed
         assert least_energy(instance.operator, instance.engine) <= even.evaluation.energy
         assert least_cycles(instance.operator, instance.engine) <= even.evaluation.cycles

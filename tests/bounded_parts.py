@@ -1,0 +1,12 @@
+"""Bounds of a machine's parts, searched to their end."""
+
+from __future__ import annotations
+
+from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+
+
+def search_parts(bounds: SegmentBounds) -> None:
+    """Find what each part costs at least."""
+    bounds.begin()
+    while bounds.go_on():
+        pass
