@@ -24,9 +24,9 @@ from tilewright.formulation.mapping.segment_parts import charged, inner_arrangem
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables
+from tilewright.solvers.mapping.survivors import ListedDecisions
 
 _MOST = 4_000_000  # nodes bounded for all sequences of points, by storages; a fourth of these for one
 _MOST_KEPT = 1_000_000  # decisions
@@ -65,7 +65,7 @@ class InsideTogether:
         """
         self._outside[storage_of(machine)] = outside
 
-    def left(self, machine: LayerProblem) -> Iterator[tuple[Arrangement, ListedTiles]]:
+    def left(self, machine: LayerProblem) -> Iterator[tuple[Arrangement, ListedDecisions]]:
         """What is of interest now on one of the machines expected, where anything is.
 
         Raises ``LimitReachedError`` where a limit strikes, `ManyTilesError` where too much is left.
@@ -123,9 +123,9 @@ class _Kept(Goal):
         storage = storage_under(self._part, leaves.chosen)
         self._leaves.setdefault(storage, []).append(leaves)
 
-    def listed(self, storage: Storage) -> ListedTiles:
+    def listed(self, storage: Storage) -> ListedDecisions:
         """What the other goal wants now under a storage."""
-        listed = ListedTiles(self._goal, self._part, within(self._part.space))
+        listed = ListedDecisions(self._goal, self._part, within(self._part.space))
         for leaves in self._leaves.get(storage, ()):
             wanted = leaves.take(self._goal.wanted(leaves.energy, leaves.cycles, leaves.keys))
             if len(wanted):

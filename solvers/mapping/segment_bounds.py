@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -22,7 +24,6 @@ from tilewright.formulation.mapping.passing import Passing, passing
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
-    Tiles,
     around,
     charged,
     even_halves,
@@ -37,10 +38,11 @@ from tilewright.formulation.mapping.segment_parts import (
 )
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.layout import Layout, LegalTables, laid_out
-from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping.survivors import ListedDecisions, Survivors, meeting
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -57,26 +59,7 @@ _LISTING = 2  # times the nodes that the least values inside took, in listing wh
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 _Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """What a part of the machine leaves of the arrangements that agree in it.
-
-    Parameters
-    ----------
-    slots : in which they agree
-    key : lower bound of their objective keys (scaled)
-    energy : lower bound of what is spent in the part (scaled)
-    cycles : lower bound
-    tiles : those of mappings that may be of interest; ``None`` for any
-    """
-
-    slots: Arrangement
-    key: float
-    energy: float
-    cycles: float
-    tiles: Tiles | None
+_Bound = TypeVar("_Bound", float, Floats)
 
 
 class ManyTilesError(Exception):
@@ -230,15 +213,9 @@ class SegmentBounds:
         inner = self._look_inside()
         near = self._look_outside() if inner else []
         combined = ((outside, other) for outside in near for other in inner)
-        pairs = sorted(
-            (
-                (self._key(outside, other), number, outside, other)
-                for number, (outside, other) in enumerate(combined)
-                if (*outside.slots, *other.slots) in self._wholes
-            ),
-            key=lambda pair: pair[:2],
-        )
-        for key, _, outside, other in pairs:
+        wholes = (pair for pair in combined if (*pair[0].slots, *pair[1].slots) in self._wholes)
+        pairs = [pair for each in wholes if (pair := self._meeting(*each)) is not None]
+        for key, (outside, other) in sorted(((self._key(*pair), pair) for pair in pairs), key=itemgetter(0)):
             self.least = key
             self._search.limits.check()
             if self._wanted(outside, other):
@@ -246,6 +223,16 @@ class SegmentBounds:
                 if part is not None:
                     yield part
         self.least = math.inf
+
+    def _meeting(self, near: Survivors, inner: Survivors) -> tuple[Survivors, Survivors] | None:
+        """What is left of both where their tiles meet, if anything."""
+
+        def wanted(energy: Floats, cycles: Floats) -> Bools:
+            safe = energy * (1 - BAND)
+            return self._goal.wanted(safe, cycles, self._keys(safe, cycles))
+
+        self._search.limits.check()
+        return meeting(near, inner, self._problem.space.nest.perfect, wanted)
 
     def _stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over the tiles of survivors; ``None`` where they do not meet."""
@@ -364,7 +351,7 @@ class SegmentBounds:
         elsewhere : energy in the part's bounds that is spent in the other one
         most : nodes that the search may bound
         """
-        listed = ListedTiles(self._goal, part, edges)
+        listed = ListedDecisions(self._goal, part, edges)
         tree = self._tree(listed, part, most)
         if tree is None:
             return []
@@ -375,17 +362,20 @@ class SegmentBounds:
         self._search.limits.check()
         if left is None:
             return [self._all_of(slots, listed, elsewhere)]
-        own = self._own(min(listed.energy, tree.least_energy), elsewhere)
-        return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
+        own = self._own(np.array(min(listed.energy, tree.least_energy)), elsewhere)
+        return [Survivors(slots, min(left, listed.key), float(own), 0.0, None)]
 
-    def _all_of(self, slots: Arrangement, listed: ListedTiles, elsewhere: int) -> Survivors:
+    def _all_of(self, slots: Arrangement, listed: ListedDecisions, elsewhere: int) -> Survivors:
         """All that is left of a part."""
-        own = self._own(listed.energy, elsewhere)
-        return Survivors(slots, listed.key, own, listed.cycles, listed.tiles())
+        own = float(self._own(np.array(listed.energy), elsewhere))
+        decisions = listed.decisions(partial(self._own, elsewhere=elsewhere))
+        return Survivors(slots, listed.key, own, listed.cycles, listed.tiles(), decisions)
 
-    def _own(self, energy: float, elsewhere: int) -> float:
+    def _own(self, energy: Floats, elsewhere: int) -> Floats:
         """What of a part's energy is its own, at least."""
-        return max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
+        if not self._counts_energy:
+            return np.zeros_like(energy)
+        return np.maximum(0.0, energy * (1 - BAND) - elsewhere)
 
     def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
         """Least energy and cycles of the arrangement with given points near and inside."""
@@ -393,9 +383,12 @@ class SegmentBounds:
         return energy * (1 - BAND), max(near.cycles, inner.cycles)
 
     def _key(self, near: Survivors, inner: Survivors) -> float:
-        energy, cycles = self._bounds(near, inner)
+        return max(near.key, inner.key, self._keys(*self._bounds(near, inner)))
+
+    def _keys(self, energy: _Bound, cycles: _Bound) -> _Bound:
+        """Lower bounds of keys."""
         a, b = self._powers
-        return max(near.key, inner.key, energy**a * cycles**b * (1 - BAND))
+        return energy**a * cycles**b * (1 - BAND)
 
     def _wanted(self, near: Survivors, inner: Survivors) -> bool:
         energy, cycles = (np.array([value]) for value in self._bounds(near, inner))

@@ -1,0 +1,243 @@
+"""What two parts of a machine leave of its arrangements of storage, and what of that meets.
+
+A mapping is one decision of the part outside and one of the part inside, and its tile in the last near store
+holds the tile that enters the array.  So a decision that no decision of the other part fits is none of a
+mapping, nor is one that costs too much with each that fits (``docs/uneven.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from tilewright.formulation.mapping.arrangements import Arrangement
+from tilewright.formulation.mapping.chains import AxisGroup
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.segment_parts import Tiles, tiles_at
+from tilewright.formulation.mapping.space import MapSpace
+from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, numbered
+from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.listed_tiles import ListedTiles
+from tilewright.solvers.mapping.nodes import Leaves
+
+_MOST_KEPT = 500_000  # decisions of a part, beyond which only their tiles are known
+_MOST_TILES = 1 << 20  # combinations of tiles at one boundary, and pairs that are looked at
+
+Wanted = Callable[[Floats, Floats], Bools]
+"""Tells which least energies (scaled) and cycles of mappings may be of interest."""
+
+
+class Decisions:
+    """Complete decisions of a part, with what they cost there.
+
+    Parameters
+    ----------
+    space : of the part
+    edges : the boundaries that it decides, increasing
+    groups : its axis groups
+    rows : of each group, shape (groups, decisions)
+    energy : spent in the part at least (scaled), shape (decisions,)
+    cycles : of a mapping at least, shape (decisions,)
+    """
+
+    def __init__(
+        self,
+        space: MapSpace,
+        edges: Sequence[int],
+        groups: tuple[AxisGroup, ...],
+        rows: Int64s,
+        energy: Floats,
+        cycles: Floats,
+    ) -> None:
+        self._space, self._edges, self._groups, self._rows = space, edges, groups, rows
+        self.energy, self.cycles = energy, cycles
+
+    def take(self, kept: Indices | Bools) -> Decisions:
+        """Some of them."""
+        rows, energy, cycles = self._rows[:, kept], self.energy[kept], self.cycles[kept]
+        return Decisions(self._space, self._edges, self._groups, rows, energy, cycles)
+
+    def tiles(self) -> Tiles:
+        """The tiles of all of them."""
+        result: Tiles = {}
+        for group, rows in zip(self._groups, self._rows, strict=True):
+            own = tiles_at(self._space, self._edges, group.having(group.rows[np.unique(rows)]))
+            result[group.name] = np.unique(own, axis=0)
+        return result
+
+    @cached_property
+    def innermost(self) -> Ends | None:
+        """Their tiles at the last of the boundaries; ``None`` where these are too many."""
+        return self._ends(self._edges[-1])
+
+    @cached_property
+    def outermost(self) -> Ends | None:
+        """Their tiles at the first of the boundaries; ``None`` where these are too many."""
+        return self._ends(self._edges[0])
+
+    def _ends(self, edge: int) -> Ends | None:
+        numbers, shape, tiles = np.zeros(len(self.energy), dtype=np.int64), [], []
+        for group, rows in zip(self._groups, self._rows, strict=True):
+            own = tiles_at(self._space, [edge], group)
+            _, first, places = np.unique(numbered(own), return_index=True, return_inverse=True)
+            numbers = numbers * len(first) + places[rows]
+            shape.append(len(first))
+            tiles.append(own[first])
+        if np.prod(shape, dtype=float) > _MOST_TILES:
+            return None
+        present = np.bincount(numbers, minlength=int(np.prod(shape))) > 0
+        each = np.unravel_index(np.flatnonzero(present), shape)
+        sizes = np.concatenate([own[index] for own, index in zip(tiles, each, strict=True)], axis=1)
+        return Ends(self, sizes, (np.cumsum(present) - 1)[numbers])
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The tiles of decisions at one boundary.
+
+    Parameters
+    ----------
+    sizes : of every dimension, each combination once, shape (tiles, dimensions)
+    numbers : which of these each decision has
+    """
+
+    decisions: Decisions
+    sizes: Int64s
+    numbers: Int64s
+
+    @cached_property
+    def least(self) -> tuple[Floats, Floats]:
+        """Least energy and cycles of the decisions with each tile."""
+        least = np.full((2, len(self.sizes)), np.inf)
+        np.minimum.at(least[0], self.numbers, self.decisions.energy)
+        np.minimum.at(least[1], self.numbers, self.decisions.cycles)
+        return least[0], least[1]
+
+    def left(self, fits: Bools, other: Ends, wanted: Wanted) -> Decisions:
+        """Those that may be of interest with the cheapest decisions that fit them.
+
+        Parameters
+        ----------
+        fits : which of the other tiles go with each, shape (tiles, other tiles)
+        other : tiles of the other part
+        """
+        kept = np.flatnonzero(fits.any(axis=1)[self.numbers])
+        if len(kept) * len(other.sizes) <= _MOST_TILES:
+            energy, cycles = (own[kept] for own in (self.decisions.energy, self.decisions.cycles))
+            cheap = _wanted_together((energy, cycles), other.least, fits[self.numbers[kept]], wanted)
+            kept = kept[cheap.any(axis=1)]
+        return self.decisions.take(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Survivors:
+    """What a part of the machine leaves of the arrangements that agree in it.
+
+    Parameters
+    ----------
+    slots : in which they agree
+    key : lower bound of their objective keys (scaled)
+    energy : lower bound of what is spent in the part (scaled)
+    cycles : lower bound
+    tiles : those of mappings that may be of interest; ``None`` for any
+    decisions : all that may be of interest; ``None`` where they are not known one by one
+    """
+
+    slots: Arrangement
+    key: float
+    energy: float
+    cycles: float
+    tiles: Tiles | None
+    decisions: Decisions | None = None
+
+    def having(self, decisions: Decisions) -> Survivors:
+        """The same with some of the decisions only."""
+        if self.decisions is not None and len(decisions.energy) == len(self.decisions.energy):
+            return self
+        return replace(
+            self,
+            energy=max(self.energy, float(decisions.energy.min())),
+            cycles=max(self.cycles, float(decisions.cycles.min())),
+            tiles=decisions.tiles(),
+            decisions=decisions,
+        )
+
+
+class ListedDecisions(ListedTiles):
+    """The tiles of all that another goal wants, and as far as that is few, its decisions one by one."""
+
+    def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int]) -> None:
+        super().__init__(goal, part, edges)
+        self._kept: list[Leaves] = []
+
+    def take(self, leaves: Leaves) -> None:
+        """Note the least bounds, the tiles, and the decisions."""
+        super().take(leaves)
+        self._kept.append(leaves)
+        if self.count > _MOST_KEPT:
+            self._kept.clear()
+
+    def decisions(self, own: Callable[[Floats], Floats]) -> Decisions | None:
+        """All that was taken; ``None`` where that is too much.
+
+        Parameters
+        ----------
+        own : what of energies is spent in the part
+        """
+        if not 0 < self.count <= _MOST_KEPT:
+            return None
+        rows = [leaves.rows() for leaves in self._kept]
+        groups = tuple(group for group, _ in rows[0])
+        joined = np.concatenate([np.array([own for _, own in each], dtype=np.int64) for each in rows], axis=1)
+        energy, cycles = (
+            np.concatenate([getattr(leaves, name) for leaves in self._kept]) for name in ("energy", "cycles")
+        )
+        return Decisions(self._space, self._edges, groups, joined, own(energy), cycles)
+
+
+def meeting(
+    near: Survivors, inner: Survivors, perfect: bool, wanted: Wanted
+) -> tuple[Survivors, Survivors] | None:
+    """What is left of each part where tiles meet; ``None`` where nothing is.
+
+    Parameters
+    ----------
+    near, inner : what is left outside and inside
+    perfect : whether every tile divides the one around it
+    wanted : by energy of both parts together, and cycles
+    """
+    if near.decisions is None or inner.decisions is None:
+        return near, inner
+    outer, within = near.decisions.innermost, inner.decisions.outermost
+    if outer is None or within is None or len(outer.sizes) * len(within.sizes) > _MOST_TILES:
+        return near, inner
+    fits = np.ones((len(outer.sizes), len(within.sizes)), dtype=np.bool_)
+    for around, inside in zip(outer.sizes.T, within.sizes.T, strict=True):
+        fits &= around[:, None] % inside == 0 if perfect else around[:, None] >= inside
+    fits = _wanted_together(outer.least, within.least, fits, wanted)
+    if not fits.any():
+        return None
+    left = outer.left(fits, within, wanted), within.left(fits.T, outer, wanted)
+    if not all(len(decisions.energy) for decisions in left):
+        return None
+    return near.having(left[0]), inner.having(left[1])
+
+
+def _wanted_together(
+    near: tuple[Floats, Floats], inner: tuple[Floats, Floats], fits: Bools, wanted: Wanted
+) -> Bools:
+    """Which pairs may be of interest.
+
+    Parameters
+    ----------
+    near, inner : energy and cycles of both parts
+    fits : which pairs are looked at, shape (of the first, of the second)
+    """
+    first, second = np.nonzero(fits)
+    cheap = wanted(near[0][first] + inner[0][second], np.maximum(near[1][first], inner[1][second]))
+    result = np.zeros_like(fits)
+    result[first[cheap], second[cheap]] = True
+    return result
