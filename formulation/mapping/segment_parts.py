@@ -31,6 +31,7 @@ from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.near_storage import near_levels
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.outer_levels import outside as outside_loops
 from tilewright.formulation.mapping.passing import Passing, least_read
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -113,6 +114,33 @@ def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> 
     energy = total([part.statement.energy, elsewhere])
     stated = replace(part.statement, energy=energy, components={INSIDE: energy})
     return replace(part, statement=stated, objective=objective)
+
+
+def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
+    """The inside with the first fills and the last drains of near levels, which nothing hides.
+
+    A tile in a near level holds what enters the array, and takes as long at least.
+
+    Parameters
+    ----------
+    part : of :func:`inside_part`, in which near levels hold whole tensors and are filled at once
+    problem : whose part it is
+    """
+    nest, engine, near = part.space.nest, problem.engine, near_levels(problem.engine)
+    entering = dict.fromkeys(near, nest.spatial[0])
+    residency = {
+        name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
+    }
+    exposed = _exposed(nest.storing(engine, residency))
+    if not exposed:
+        return part
+    return replace(part, statement=replace(part.statement, cycles=total([part.statement.cycles, *exposed])))
+
+
+def _exposed(nest: Nest) -> list[Expr]:
+    """First fills and last drains of near levels."""
+    levels = [index for index in near_levels(nest.engine) if nest.engine.levels[index].double_buffered]
+    return [time for index in levels for time in first_and_last(nest, index)]
 
 
 def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
@@ -217,12 +245,7 @@ def outside_part(
     read = {own: least_read(problem, nest, own) for own in passed}
     shares = (own.energy * count for own, count in read.items())
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *shares])
-    exposed = [
-        time
-        for index in near_levels(engine)
-        if engine.levels[index].double_buffered
-        for time in first_and_last(nest, index)
-    ]
+    exposed = _exposed(nest)
     # What happens inside takes at least a full array, or what was proven of it.
     peak = -(-operator.iterations // engine.instances)
     moved = [(own.tensor.role, count) for own, count in read.items()]

@@ -20,7 +20,13 @@ from tilewright.formulation.mapping.near_storage import (
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import charged, inner_arrangements, inside_part, within
+from tilewright.formulation.mapping.segment_parts import (
+    charged,
+    filled,
+    inner_arrangements,
+    inside_part,
+    within,
+)
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import Goal
@@ -83,7 +89,7 @@ class InsideTogether:
         before = search.tally.nodes
         for inner in inner_arrangements(self._problem, search.limits.check):
             search.limits.check()
-            alone = inside_part(self._problem, inner)
+            alone = filled(inside_part(self._problem, inner), self._problem)
             part = charged(alone, self._problem.objective, spent_elsewhere(alone, self._outside))
             kept = _Kept(self._goal, part)
             tree = BestFirst(search, kept, self._tables.layout(part, search, kept))

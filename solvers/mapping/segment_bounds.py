@@ -27,6 +27,7 @@ from tilewright.formulation.mapping.segment_parts import (
     around,
     charged,
     even_halves,
+    filled,
     inner_arrangements,
     inside_part,
     knowing,
@@ -279,7 +280,7 @@ class SegmentBounds:
         else:
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(alone, self._problem.objective, self._outside)
+                part = charged(filled(alone, self._problem), self._problem.objective, self._outside)
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_INSIDE * len(self._near), spare)
