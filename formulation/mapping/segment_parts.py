@@ -45,6 +45,8 @@ from tilewright.workloads.mapping.operator import Role
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
+FILLS = "first fills"
+"""The detail of a statement that has the cycles of first fills and last drains of near levels."""
 
 Tiles = dict[str, Int64s]
 """Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
@@ -131,16 +133,15 @@ def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
     residency = {
         name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
     }
-    exposed = _exposed(nest.storing(engine, residency))
-    if not exposed:
-        return part
-    return replace(part, statement=replace(part.statement, cycles=total([part.statement.cycles, *exposed])))
+    fills = _fills(nest.storing(engine, residency))
+    stated = replace(part.statement, cycles=part.statement.cycles + fills, details={FILLS: fills})
+    return replace(part, statement=stated)
 
 
-def _exposed(nest: Nest) -> list[Expr]:
-    """First fills and last drains of near levels."""
+def _fills(nest: Nest) -> Expr:
+    """Cycles of the first fills and last drains of near levels that are double-buffered."""
     levels = [index for index in near_levels(nest.engine) if nest.engine.levels[index].double_buffered]
-    return [time for index in levels for time in first_and_last(nest, index)]
+    return total(time for index in levels for time in first_and_last(nest, index))
 
 
 def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
@@ -245,12 +246,14 @@ def outside_part(
     read = {own: least_read(problem, nest, own) for own in passed}
     shares = (own.energy * count for own, count in read.items())
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *shares])
-    exposed = _exposed(nest)
+    fills = _fills(nest)
     # What happens inside takes at least a full array, or what was proven of it.
     peak = -(-operator.iterations // engine.instances)
     moved = [(own.tensor.role, count) for own, count in read.items()]
-    cycles = total([maximum([max(peak, busy), *_busy(part, moved)]), *exposed])
-    statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
+    cycles = maximum([max(peak, busy), *_busy(part, moved)]) + fills
+    statement = Statement(
+        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, details={FILLS: fills}
+    )
     return replace(part, statement=statement, objective=_ENERGY)
 
 

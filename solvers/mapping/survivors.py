@@ -13,10 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
+from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.segment_parts import Tiles, tiles_at
+from tilewright.formulation.mapping.segment_parts import FILLS, Tiles, tiles_at
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, numbered
 from tilewright.solvers.mapping.goals import Goal
@@ -39,8 +40,8 @@ class Decisions:
     edges : the boundaries that it decides, increasing
     groups : its axis groups
     rows : of each group, shape (groups, decisions)
-    energy : spent in the part at least (scaled), shape (decisions,)
-    cycles : of a mapping at least, shape (decisions,)
+    costs : at least: energy spent in the part (scaled), cycles of a mapping, and cycles that come on top of
+        those of the other part, shape (3, decisions)
     """
 
     def __init__(
@@ -49,16 +50,18 @@ class Decisions:
         edges: Sequence[int],
         groups: tuple[AxisGroup, ...],
         rows: Int64s,
-        energy: Floats,
-        cycles: Floats,
+        costs: Floats,
     ) -> None:
         self._space, self._edges, self._groups, self._rows = space, edges, groups, rows
-        self.energy, self.cycles = energy, cycles
+        self.costs = costs
+
+    def __len__(self) -> int:
+        return self.costs.shape[1]
 
     def take(self, kept: Indices | Bools) -> Decisions:
         """Some of them."""
-        rows, energy, cycles = self._rows[:, kept], self.energy[kept], self.cycles[kept]
-        return Decisions(self._space, self._edges, self._groups, rows, energy, cycles)
+        rows, costs = self._rows[:, kept], self.costs[:, kept]
+        return Decisions(self._space, self._edges, self._groups, rows, costs)
 
     def tiles(self) -> Tiles:
         """The tiles of all of them."""
@@ -79,7 +82,7 @@ class Decisions:
         return self._ends(self._edges[0])
 
     def _ends(self, edge: int) -> Ends | None:
-        numbers, shape, tiles = np.zeros(len(self.energy), dtype=np.int64), [], []
+        numbers, shape, tiles = np.zeros(len(self), dtype=np.int64), [], []
         for group, rows in zip(self._groups, self._rows, strict=True):
             own = tiles_at(self._space, [edge], group)
             _, first, places = np.unique(numbered(own), return_index=True, return_inverse=True)
@@ -109,12 +112,12 @@ class Ends:
     numbers: Int64s
 
     @cached_property
-    def least(self) -> tuple[Floats, Floats]:
-        """Least energy and cycles of the decisions with each tile."""
-        least = np.full((2, len(self.sizes)), np.inf)
-        np.minimum.at(least[0], self.numbers, self.decisions.energy)
-        np.minimum.at(least[1], self.numbers, self.decisions.cycles)
-        return least[0], least[1]
+    def least(self) -> Floats:
+        """The least costs of the decisions with each tile, shape (3, tiles)."""
+        least = np.full((3, len(self.sizes)), np.inf)
+        for own, costs in zip(least, self.decisions.costs, strict=True):
+            np.minimum.at(own, self.numbers, costs)
+        return least
 
     def left(self, fits: Bools, other: Ends, wanted: Wanted) -> Decisions:
         """Those that may be of interest with the cheapest decisions that fit them.
@@ -126,9 +129,8 @@ class Ends:
         """
         kept = np.flatnonzero(fits.any(axis=1)[self.numbers])
         if len(kept) * len(other.sizes) <= _MOST_TILES:
-            energy, cycles = (own[kept] for own in (self.decisions.energy, self.decisions.cycles))
-            cheap = _wanted_together((energy, cycles), other.least, fits[self.numbers[kept]], wanted)
-            kept = kept[cheap.any(axis=1)]
+            costs = self.decisions.costs[:, kept]
+            kept = kept[_wanted_together(costs, other.least, fits[self.numbers[kept]], wanted).any(axis=1)]
         return self.decisions.take(kept)
 
 
@@ -155,12 +157,13 @@ class Survivors:
 
     def having(self, decisions: Decisions) -> Survivors:
         """The same with some of the decisions only."""
-        if self.decisions is not None and len(decisions.energy) == len(self.decisions.energy):
+        if self.decisions is not None and len(decisions) == len(self.decisions):
             return self
+        energy, cycles, _ = decisions.costs.min(axis=1)
         return replace(
             self,
-            energy=max(self.energy, float(decisions.energy.min())),
-            cycles=max(self.cycles, float(decisions.cycles.min())),
+            energy=max(self.energy, float(energy)),
+            cycles=max(self.cycles, float(cycles)),
             tiles=decisions.tiles(),
             decisions=decisions,
         )
@@ -171,6 +174,7 @@ class ListedDecisions(ListedTiles):
 
     def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int]) -> None:
         super().__init__(goal, part, edges)
+        self._fills, self._is_inside = part.statement.details[FILLS], bool(part.space.nest.spatial)
         self._kept: list[Leaves] = []
 
     def take(self, leaves: Leaves) -> None:
@@ -189,13 +193,21 @@ class ListedDecisions(ListedTiles):
         """
         if not 0 < self.count <= _MOST_KEPT:
             return None
-        rows = [leaves.rows() for leaves in self._kept]
-        groups = tuple(group for group, _ in rows[0])
-        joined = np.concatenate([np.array([own for _, own in each], dtype=np.int64) for each in rows], axis=1)
+        listed = [leaves.rows() for leaves in self._kept]
+        groups = tuple(group for group, _ in listed[0])
+        rows = np.concatenate([np.array([own for _, own in each], np.int64) for each in listed], axis=1)
         energy, cycles = (
             np.concatenate([getattr(leaves, name) for leaves in self._kept]) for name in ("energy", "cycles")
         )
-        return Decisions(self._space, self._edges, groups, joined, own(energy), cycles)
+        sizes = {
+            variable: group.sizes(variable)[own]
+            for group, own in zip(groups, rows, strict=True)
+            for variable in group.variables
+        }
+        # First fills of near levels depend on tiles, and on what is stored there, which all have in common.
+        fills = BatchReader({**self._kept[0].chosen, **sizes}).read(self._fills)
+        apart = cycles - fills if self._is_inside else np.broadcast_to(fills, cycles.shape)
+        return Decisions(self._space, self._edges, groups, rows, np.stack([own(energy), cycles, apart]))
 
 
 def meeting(
@@ -221,23 +233,22 @@ def meeting(
     if not fits.any():
         return None
     left = outer.left(fits, within, wanted), within.left(fits.T, outer, wanted)
-    if not all(len(decisions.energy) for decisions in left):
+    if not all(map(len, left)):
         return None
     return near.having(left[0]), inner.having(left[1])
 
 
-def _wanted_together(
-    near: tuple[Floats, Floats], inner: tuple[Floats, Floats], fits: Bools, wanted: Wanted
-) -> Bools:
+def _wanted_together(near: Floats, inner: Floats, fits: Bools, wanted: Wanted) -> Bools:
     """Which pairs may be of interest.
 
     Parameters
     ----------
-    near, inner : energy and cycles of both parts
+    near, inner : costs of both parts, each of shape (3, decisions or tiles)
     fits : which pairs are looked at, shape (of the first, of the second)
     """
     first, second = np.nonzero(fits)
-    cheap = wanted(near[0][first] + inner[0][second], np.maximum(near[1][first], inner[1][second]))
+    (energy, cycles, apart), others = near[:, first], inner[:, second]
+    cheap = wanted(energy + others[0], np.maximum(np.maximum(cycles, others[1]), apart + others[2]))
     result = np.zeros_like(fits)
     result[first[cheap], second[cheap]] = True
     return result
