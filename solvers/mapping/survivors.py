@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.arrangements import Arrangement
 from tilewright.formulation.mapping.chains import AxisGroup
@@ -56,7 +57,7 @@ class Decisions:
         self.costs = costs
 
     def __len__(self) -> int:
-        return self.costs.shape[1]
+        return len(self.costs[0])
 
     def take(self, kept: Indices | Bools) -> Decisions:
         """Some of them."""
@@ -73,12 +74,12 @@ class Decisions:
 
     @cached_property
     def innermost(self) -> Ends | None:
-        """Their tiles at the last of the boundaries; ``None`` where these are too many."""
+        """Their tiles at the last of the boundaries; ``None`` where these are too many, or none."""
         return self._ends(self._edges[-1])
 
     @cached_property
     def outermost(self) -> Ends | None:
-        """Their tiles at the first of the boundaries; ``None`` where these are too many."""
+        """Their tiles at the first of the boundaries; ``None`` where these are too many, or none."""
         return self._ends(self._edges[0])
 
     def _ends(self, edge: int) -> Ends | None:
@@ -89,7 +90,7 @@ class Decisions:
             numbers = numbers * len(first) + places[rows]
             shape.append(len(first))
             tiles.append(own[first])
-        if np.prod(shape, dtype=float) > _MOST_TILES:
+        if not shape or np.prod(shape, dtype=float) > _MOST_TILES:
             return None
         present = np.bincount(numbers, minlength=int(np.prod(shape))) > 0
         each = np.unravel_index(np.flatnonzero(present), shape)
@@ -127,10 +128,11 @@ class Ends:
         fits : which of the other tiles go with each, shape (tiles, other tiles)
         other : tiles of the other part
         """
-        kept = np.flatnonzero(fits.any(axis=1)[self.numbers])
+        kept = np.flatnonzero(np.logical_or.reduce(fits, axis=1)[self.numbers])
         if len(kept) * len(other.sizes) <= _MOST_TILES:
             costs = self.decisions.costs[:, kept]
-            kept = kept[_wanted_together(costs, other.least, fits[self.numbers[kept]], wanted).any(axis=1)]
+            cheap = _wanted_together(costs, other.least, fits[self.numbers[kept]], wanted)
+            kept = kept[np.logical_or.reduce(cheap, axis=1)]
         return self.decisions.take(kept)
 
 
@@ -193,14 +195,16 @@ class ListedDecisions(ListedTiles):
         """
         if not 0 < self.count <= _MOST_KEPT:
             return None
-        listed = [leaves.rows() for leaves in self._kept]
-        groups = tuple(group for group, _ in listed[0])
-        rows = np.concatenate([np.array([own for _, own in each], np.int64) for each in listed], axis=1)
+        groups = tuple(group for group, _ in self._kept[0].rows())
+        listed = [[own for _, own in leaves.rows()] for leaves in self._kept]
+        rows = np.empty((len(groups), self.count), dtype=np.int64)
+        for place in range(len(groups)):
+            np.concatenate([own[place] for own in listed], out=rows[place])
         energy, cycles = (
             np.concatenate([getattr(leaves, name) for leaves in self._kept]) for name in ("energy", "cycles")
         )
-        sizes = {
-            variable: group.sizes(variable)[own]
+        sizes: dict[Variable, Floats | int] = {
+            variable: group.sizes(variable)[own].astype(np.float64)
             for group, own in zip(groups, rows, strict=True)
             for variable in group.variables
         }
