@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import count, islice
+from itertools import count
 
 import numpy as np
 import pytest
@@ -84,7 +84,9 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
     drawn_problems = (drawn(seed, 40, kind) for seed in count(70))
     loose = (past_a_loose_level(draw, kind) for _ in count())
     problems = (problem for pair in zip(drawn_problems, loose, strict=True) for problem in pair)
-    for problem in islice(filter(has_parts, problems), effort(12)):
+    for problem in filter(has_parts, problems):
+        if legal >= effort(40):
+            break
         parts = parts_left(problem, draw)
         if parts is None:
             continue
@@ -114,5 +116,4 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
                 len(own.decisions or ()) < len(all_of.decisions or ())
                 for own, all_of in zip(left, (near, inner), strict=True)
             )
-    assert legal > 20
-    assert fewer > 10 or few
+    assert fewer > effort(4) or few
