@@ -79,7 +79,7 @@ class InsideTogether:
         if not self._is_listed:
             self._list()
         for inner, kept in self._kept.items():
-            listed = kept.listed(storage_of(machine))
+            listed = kept.listed(storage_of(machine), len(self._kept))
             if listed.count:
                 yield inner, listed
 
@@ -129,9 +129,14 @@ class _Kept(Goal):
         storage = storage_under(self._part, leaves.chosen)
         self._leaves.setdefault(storage, []).append(leaves)
 
-    def listed(self, storage: Storage) -> ListedDecisions:
-        """What the other goal wants now under a storage."""
-        listed = ListedDecisions(self._goal, self._part, within(self._part.space))
+    def listed(self, storage: Storage, parts: int) -> ListedDecisions:
+        """What the other goal wants now under a storage.
+
+        Parameters
+        ----------
+        parts : how many such lists there are at once
+        """
+        listed = ListedDecisions(self._goal, self._part, within(self._part.space), parts)
         for leaves in self._leaves.get(storage, ()):
             wanted = leaves.take(self._goal.wanted(leaves.energy, leaves.cycles, leaves.keys))
             if len(wanted):

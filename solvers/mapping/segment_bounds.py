@@ -352,7 +352,7 @@ class SegmentBounds:
         elsewhere : energy in the part's bounds that is spent in the other one
         most : nodes that the search may bound
         """
-        listed = ListedDecisions(self._goal, part, edges)
+        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner))
         tree = self._tree(listed, part, most)
         if tree is None:
             return []

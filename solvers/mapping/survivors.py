@@ -25,7 +25,7 @@ from tilewright.solvers.mapping.goals import Goal
 from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.nodes import Leaves
 
-_MOST_KEPT = 500_000  # decisions of a part, beyond which only their tiles are known
+_MOST_KEPT = 2_000_000  # decisions of all parts that are known one by one; of others only tiles are
 _MOST_TILES = 1 << 20  # combinations of tiles at one boundary, and pairs that are looked at
 
 Wanted = Callable[[Floats, Floats], Bools]
@@ -172,10 +172,17 @@ class Survivors:
 
 
 class ListedDecisions(ListedTiles):
-    """The tiles of all that another goal wants, and as far as that is few, its decisions one by one."""
+    """The tiles of all that another goal wants, and as far as that is few, its decisions one by one.
 
-    def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int]) -> None:
+    Parameters
+    ----------
+    part, edges : as :class:`ListedTiles` takes them
+    parts : how many such lists there are at once
+    """
+
+    def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int], parts: int) -> None:
         super().__init__(goal, part, edges)
+        self._most_kept = _MOST_KEPT // parts
         self._fills, self._is_inside = part.statement.details[FILLS], bool(part.space.nest.spatial)
         self._kept: list[Leaves] = []
 
@@ -183,7 +190,7 @@ class ListedDecisions(ListedTiles):
         """Note the least bounds, the tiles, and the decisions."""
         super().take(leaves)
         self._kept.append(leaves)
-        if self.count > _MOST_KEPT:
+        if self.count > self._most_kept:
             self._kept.clear()
 
     def decisions(self, own: Callable[[Floats], Floats]) -> Decisions | None:
@@ -193,7 +200,7 @@ class ListedDecisions(ListedTiles):
         ----------
         own : what of energies is spent in the part
         """
-        if not 0 < self.count <= _MOST_KEPT:
+        if not 0 < self.count <= self._most_kept:
             return None
         groups = tuple(group for group, _ in self._kept[0].rows())
         listed = [[own for _, own in leaves.rows()] for leaves in self._kept]
