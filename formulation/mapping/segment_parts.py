@@ -33,6 +33,7 @@ from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.cost.base import Statement, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.near_storage import near_levels
+from tilewright.formulation.mapping.nest import Nest
 from tilewright.formulation.mapping.outer_levels import outside as outside_loops
 from tilewright.formulation.mapping.passing import Passing, least_read
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -46,6 +47,8 @@ from tilewright.workloads.mapping.operator import Role
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
+FILLS = "first fills"
+"""The detail of a statement that has the cycles of first fills and last drains of near levels."""
 
 Tiles = dict[str, Int64s]
 """Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
@@ -134,6 +137,32 @@ def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> 
     energy = total([part.statement.energy, elsewhere])
     stated = replace(part.statement, energy=energy, components={INSIDE: energy})
     return replace(part, statement=stated, objective=objective)
+
+
+def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
+    """The inside with the first fills and the last drains of near levels, which nothing hides.
+
+    A tile in a near level holds what enters the array, and takes as long at least.
+
+    Parameters
+    ----------
+    part : of :func:`inside_part`, in which near levels hold whole tensors and are filled at once
+    problem : whose part it is
+    """
+    nest, engine, near = part.space.nest, problem.engine, near_levels(problem.engine)
+    entering = dict.fromkeys(near, nest.spatial[0])
+    residency = {
+        name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
+    }
+    fills = _fills(nest.storing(engine, residency))
+    stated = replace(part.statement, cycles=part.statement.cycles + fills, details={FILLS: fills})
+    return replace(part, statement=stated)
+
+
+def _fills(nest: Nest) -> Expr:
+    """Cycles of the first fills and last drains of near levels that are double-buffered."""
+    levels = [index for index in near_levels(nest.engine) if nest.engine.levels[index].double_buffered]
+    return total(time for index in levels for time in first_and_last(nest, index))
 
 
 def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
@@ -238,17 +267,14 @@ def outside_part(
     read = {own: least_read(problem, nest, own) for own in passed}
     shares = (own.energy * count for own, count in read.items())
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *shares])
-    exposed = [
-        time
-        for index in near_levels(engine)
-        if engine.levels[index].double_buffered
-        for time in first_and_last(nest, index)
-    ]
+    fills = _fills(nest)
     # What happens inside takes at least a full array, or what was proven of it.
     peak = -(-operator.iterations // engine.instances)
     moved = [(own.tensor.role, count) for own, count in read.items()]
-    cycles = total([maximum([max(peak, busy), *_busy(part, moved)]), *exposed])
-    statement = Statement(energy, scale, cycles, stated.limits, {INSIDE: energy}, scale)
+    cycles = maximum([max(peak, busy), *_busy(part, moved)]) + fills
+    statement = Statement(
+        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, details={FILLS: fills}
+    )
     return replace(part, statement=statement, objective=_ENERGY)
 
 

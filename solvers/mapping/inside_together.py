@@ -20,13 +20,13 @@ from tilewright.formulation.mapping.near_storage import (
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import charged, inside_part, within
+from tilewright.formulation.mapping.segment_parts import charged, filled, inside_part, within
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.cuts import Cut
 from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.nodes import Leaves
 from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables
+from tilewright.solvers.mapping.survivors import ListedDecisions
 
 _MOST = 4_000_000  # nodes bounded for all sequences of points, by storages; a fourth of these for one
 _MOST_KEPT = 1_000_000  # decisions
@@ -68,7 +68,7 @@ class InsideTogether:
         self._inner = inner
         self._outside[storage_of(machine)] = outside
 
-    def left(self, machine: LayerProblem) -> Iterator[tuple[Arrangement, ListedTiles]]:
+    def left(self, machine: LayerProblem) -> Iterator[tuple[Arrangement, ListedDecisions]]:
         """What is of interest now on one of the machines expected, where anything is.
 
         Raises ``LimitReachedError`` where a limit strikes, `ManyTilesError` where too much is left.
@@ -76,7 +76,7 @@ class InsideTogether:
         if not self._is_listed:
             self._list()
         for inner, kept in self._kept.items():
-            listed = kept.listed(storage_of(machine))
+            listed = kept.listed(storage_of(machine), len(self._kept))
             if listed.count:
                 yield inner, listed
 
@@ -86,7 +86,7 @@ class InsideTogether:
         before = search.tally.nodes
         for inner in self._inner:
             search.limits.check()
-            alone = inside_part(self._problem, inner)
+            alone = filled(inside_part(self._problem, inner), self._problem)
             part = charged(alone, self._problem.objective, spent_elsewhere(alone, self._outside))
             kept = _Kept(self._goal, part)
             tree = BestFirst(search, kept, self._tables.layout(part, search, kept))
@@ -126,9 +126,14 @@ class _Kept(Goal):
         storage = storage_under(self._part, leaves.chosen)
         self._leaves.setdefault(storage, []).append(leaves)
 
-    def listed(self, storage: Storage) -> ListedTiles:
-        """What the other goal wants now under a storage."""
-        listed = ListedTiles(self._goal, self._part, within(self._part.space))
+    def listed(self, storage: Storage, parts: int) -> ListedDecisions:
+        """What the other goal wants now under a storage.
+
+        Parameters
+        ----------
+        parts : how many such lists there are at once
+        """
+        listed = ListedDecisions(self._goal, self._part, within(self._part.space), parts)
         for leaves in self._leaves.get(storage, ()):
             wanted = leaves.take(self._goal.wanted(leaves.energy, leaves.cycles, leaves.keys))
             if len(wanted):

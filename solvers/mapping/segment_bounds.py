@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,10 +25,10 @@ from tilewright.formulation.mapping.passing import Passing, passing
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.segment_parts import (
-    Tiles,
     around,
     charged,
     even_halves,
+    filled,
     inner_arrangements,
     inside_part,
     knowing,
@@ -41,10 +42,11 @@ from tilewright.formulation.mapping.segment_parts import (
 )
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.layout import Layout, LegalTables, laid_out
-from tilewright.solvers.mapping.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping.survivors import ListedDecisions, Survivors, where_they_meet
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -61,26 +63,7 @@ _LISTING = 2  # times the nodes that the least values inside took, in listing wh
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 _Item = TypeVar("_Item")
-
-
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """What a part of the machine leaves of the arrangements that agree in it.
-
-    Parameters
-    ----------
-    slots : in which they agree
-    key : lower bound of their objective keys (scaled)
-    energy : lower bound of what is spent in the part (scaled)
-    cycles : lower bound
-    tiles : those of mappings that may be of interest; ``None`` for any
-    """
-
-    slots: Arrangement
-    key: float
-    energy: float
-    cycles: float
-    tiles: Tiles | None
+_Bound = TypeVar("_Bound", float, Floats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +269,20 @@ class SegmentBounds:
 
     def pairs(self) -> list[Pair]:
         """What the goal may want of what was found inside, each with what is left outside."""
-        near = self._look_outside() if self._left else []
-        return [
-            Pair(self._key(outside, inner), self, outside, inner)
-            for outside, inner in cartesian(near, self._left)
-            if (*outside.slots, *inner.slots) in self._wholes
-        ]
+        both = cartesian(self._look_outside() if self._left else [], self._left)
+        wholes = (pair for pair in both if (*pair[0].slots, *pair[1].slots) in self._wholes)
+        meeting = (pair for each in wholes if (pair := self._meeting(*each)) is not None)
+        return [Pair(self._key(*pair), self, *pair) for pair in meeting]
+
+    def _meeting(self, near: Survivors, inner: Survivors) -> tuple[Survivors, Survivors] | None:
+        """What is left of both where their tiles meet, if anything."""
+
+        def wanted(energy: Floats, cycles: Floats) -> Bools:
+            safe = energy * (1 - BAND)
+            return self._goal.wanted(safe, cycles, self._keys(safe, cycles))
+
+        self._search.limits.check()
+        return where_they_meet(near, inner, self.problem.space.nest.perfect, wanted)
 
     def stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
@@ -323,7 +314,7 @@ class SegmentBounds:
         if not stores_near(self.problem):  # nothing is spent there
             return [Survivors(near, self._root, 0.0, float(self._busy), None) for near in self._near]
         inside = [inner.tiles for inner in self._left if inner.tiles is not None]
-        busy = max(self._busy, int(min(inner.cycles for inner in self._left)))
+        busy = max(self._busy, int(min(inner.cycles_apart for inner in self._left)))
         survivors: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts or self._stated_near(busy), strict=True):
             part = charged(alone, self.problem.objective, self._inside)
@@ -356,7 +347,7 @@ class SegmentBounds:
         else:
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(alone, self.problem.objective, self._outside)
+                part = charged(filled(alone, self.problem), self.problem.objective, self._outside)
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_INSIDE * len(self._near), spare)
@@ -428,7 +419,7 @@ class SegmentBounds:
         elsewhere : energy in the part's bounds that is spent in the other one
         most : nodes that the search may bound
         """
-        listed = ListedTiles(self._goal, part, edges)
+        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner))
         tree = self._tree(listed, part, most)
         if tree is None:
             return []
@@ -439,17 +430,20 @@ class SegmentBounds:
         self._search.limits.check()
         if left is None:
             return [self._all_of(slots, listed, elsewhere)]
-        own = self._own(min(listed.energy, tree.least_energy), elsewhere)
-        return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
+        own = self._own(np.array(min(listed.energy, tree.least_energy)), elsewhere)
+        return [Survivors(slots, min(left, listed.key), float(own), 0.0, None)]
 
-    def _all_of(self, slots: Arrangement, listed: ListedTiles, elsewhere: int) -> Survivors:
+    def _all_of(self, slots: Arrangement, listed: ListedDecisions, elsewhere: int) -> Survivors:
         """All that is left of a part."""
-        own = self._own(listed.energy, elsewhere)
-        return Survivors(slots, listed.key, own, listed.cycles, listed.tiles())
+        own = float(self._own(np.array(listed.energy), elsewhere))
+        decisions = listed.decisions(partial(self._own, elsewhere=elsewhere))
+        return Survivors(slots, listed.key, own, listed.cycles, listed.tiles(), decisions)
 
-    def _own(self, energy: float, elsewhere: int) -> float:
+    def _own(self, energy: Floats, elsewhere: int) -> Floats:
         """What of a part's energy is its own, at least."""
-        return max(0.0, energy * (1 - BAND) - elsewhere) if self._counts_energy else 0.0
+        if not self._counts_energy:
+            return np.zeros_like(energy)
+        return np.maximum(0.0, energy * (1 - BAND) - elsewhere)
 
     def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
         """Least energy and cycles of the arrangement with given points near and inside."""
@@ -457,9 +451,12 @@ class SegmentBounds:
         return energy * (1 - BAND), max(near.cycles, inner.cycles)
 
     def _key(self, near: Survivors, inner: Survivors) -> float:
-        energy, cycles = self._bounds(near, inner)
+        return max(near.key, inner.key, self._keys(*self._bounds(near, inner)))
+
+    def _keys(self, energy: _Bound, cycles: _Bound) -> _Bound:
+        """Lower bounds of keys."""
         a, b = self._powers
-        return max(near.key, inner.key, energy**a * cycles**b * (1 - BAND))
+        return energy**a * cycles**b * (1 - BAND)
 
     def _wanted(self, near: Survivors, inner: Survivors) -> bool:
         energy, cycles = (np.array([value]) for value in self._bounds(near, inner))

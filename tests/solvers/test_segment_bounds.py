@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from bounded_parts import search_parts
 from effort import effort
+from machines_with_parts import FACTORS, drawn, past_a_loose_level, sampled
 from strided_instances import strided
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
@@ -57,59 +58,7 @@ from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
 
-FACTORS = {DIVISORS: "perfect", LEAST: "imperfect"}
 POWERS = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1)}
-
-
-def machine(draw: random.Random) -> Engine:
-    """DRAM, one or two near buffers, an array, registers; some levels may be bypassed."""
-
-    def level(name: str, most: int, energies: int, **fields: object) -> MemoryLevel:
-        port = draw.choice([None, Fraction(1, 2), Fraction(2)])
-        return MemoryLevel(
-            name,
-            draw.randint(4, most),
-            Fraction(draw.randint(1, energies)),
-            Fraction(draw.randint(1, energies)),
-            read_bandwidth=port,
-            write_bandwidth=port,
-            double_buffered=draw.random() < 0.5,
-            **fields,  # type: ignore[arg-type]
-        )
-
-    fan = Fanout((ArrayAxis("x", draw.choice([2, 4])),), Fraction(0), multicast=draw.random() < 0.7)
-    dram = replace(level("DRAM", 9, 60), capacity=None, double_buffered=False)
-    keeps = draw.choice([frozenset(Role), frozenset({Role.WEIGHT}), frozenset({Role.INPUT, Role.OUTPUT})])
-    inner = level("RF", 6, 3, keeps=keeps)
-    if draw.random() < 0.5:
-        return Engine(
-            "one",
-            "hierarchy",
-            16,
-            Fraction(1),
-            Fraction(500),
-            (dram, level("BUF", 14, 12, fanout=fan), inner),
-        )
-    loose = draw.choice([frozenset({Role.WEIGHT}), frozenset({Role.INPUT}), frozenset[Role]()])
-    kept = frozenset({Role.WEIGHT, Role.INPUT})
-    far = level("L2", 16, 12, keeps=loose or kept, may_bypass=loose)
-    near = level("L1", 10, 6, keeps=frozenset({Role.INPUT, Role.OUTPUT}), fanout=fan)
-    return Engine("two", "hierarchy", 16, Fraction(1), Fraction(500), (dram, far, near, inner))
-
-
-def drawn(seed: int, most: int, kind: str = DIVISORS) -> LayerProblem:
-    """A product of small matrices on a random machine."""
-    draw = random.Random(seed)
-    while True:
-        sizes = [draw.choice([1, 2, 2, 3, 4] if kind == DIVISORS else [1, 1, 2, 3, 5, 7]) for _ in range(3)]
-        if sizes[0] * sizes[1] * sizes[2] <= most:
-            break
-    objective = draw.choice(["energy", "energy", "edp", "cycles"])
-    engine = machine(draw)
-    m, n, k = sizes
-    return layer_problem(
-        gemm(m=m, n=n, k=k), engine, parse_objective(objective), factors=FACTORS[kind], storage="uneven"
-    )
 
 
 def agrees(problem: LayerProblem, kind: str = DIVISORS) -> bool:
@@ -148,44 +97,6 @@ def test_claims_where_memory_is_for_one_tree_at_a_time(monkeypatch: pytest.Monke
     drawings = (drawn(seed, 6, LEAST) for seed in count(7))
     few = (drawing for drawing in drawings if 1 < len(list(drawing.arrangements())) <= 8)
     assert sum(agrees(problem, LEAST) for problem in islice(few, effort(2))) >= 1
-
-
-def past_a_loose_level(draw: random.Random, kind: str) -> LayerProblem:
-    """A product on a machine whose near level stores what it likes, with a register file for each tensor."""
-
-    def level(name: str, room: int | None, keeps: frozenset[Role], **fields: object) -> MemoryLevel:
-        port = draw.choice([None, Fraction(1, 2), Fraction(2)])
-        buffered = room is not None and draw.random() < 0.5
-        energies = Fraction(draw.randint(1, 60)), Fraction(draw.randint(1, 60))
-        return MemoryLevel(
-            *(name, room, *energies),
-            **{"read_bandwidth": port, "double_buffered": buffered, "keeps": keeps, **fields},  # type: ignore[arg-type]
-        )
-
-    every = frozenset(Role)
-    fan = Fanout((ArrayAxis("x", 4),), Fraction(1), multicast=draw.random() < 0.7)
-    levels = (
-        level("DRAM", None, every),
-        level("BUF", 20, every, may_bypass=every, fanout=fan),
-        level("W", 6, frozenset({Role.WEIGHT})),
-        level("IO", 9, every - {Role.WEIGHT}),
-    )
-    engine = Engine("loose", "hierarchy", 16, Fraction(1), Fraction(500), levels)
-    operator = gemm(m=draw.choice([2, 4, 6]), n=draw.choice([2, 3]), k=draw.choice([3, 5, 8]))
-    edp = parse_objective("edp")
-    return layer_problem(operator, engine, edp, factors=FACTORS[kind], storage="uneven")
-
-
-def sampled(part: LayerProblem, draw: random.Random) -> list[int]:
-    """What a problem says of some decisions: energy, cycles, counts and limits."""
-    assignment = {selector: draw.choice(selector.domain) for selector in part.space.selectors}
-    for group in part.space.groups:
-        row = group.rows[draw.randrange(len(group))]
-        assignment |= dict(zip(group.variables, row.tolist(), strict=True))
-    stated = part.statement
-    counted = [moved for row in stated.traffic for moved in (row.reads, row.fills, row.updates, row.tile)]
-    exprs = [stated.energy, stated.cycles, *counted, *(limit.expr for limit in part.limits)]
-    return [evaluate(expr, assignment) for expr in exprs]
 
 
 @pytest.mark.parametrize("kind", [DIVISORS, LEAST])

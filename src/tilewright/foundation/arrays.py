@@ -38,12 +38,17 @@ def contained(values: npt.NDArray[Number], wanted: npt.NDArray[Number]) -> Bools
 
 def among(rows: Int64s, wanted: Int64s) -> Bools:
     """Which rows are among others."""
-    both = np.concatenate([wanted, rows])
-    codes, most = np.zeros(len(both), dtype=np.int64), 1
-    for column in both.T:
+    codes = numbered(np.concatenate([wanted, rows]))
+    return contained(codes[len(wanted) :], codes[: len(wanted)])
+
+
+def numbered(rows: Int64s) -> Int64s:
+    """A number for each row of non-negative integers, the same for equal ones."""
+    codes, most = np.zeros(len(rows), dtype=np.int64), 1
+    for column in rows.T:
         size = int(column.max(initial=0)) + 1
         if most * size >= 1 << 62:  # number what there is
             _, codes = np.unique(codes, return_inverse=True)
-            most = len(both)
+            most = len(rows)
         codes, most = codes * size + column, most * size
-    return contained(codes[len(wanted) :], codes[: len(wanted)])
+    return codes
