@@ -25,7 +25,8 @@ ANNEAL_SHARE = 0.2
 """Part of the time left after it that annealing the transfers of the best plan may take."""
 
 SEQUENCE_SHARE, FINER_SHARE = 0.4, 0.4
-"""Part of the time left that sequences of rounds may take, and of that the next of them."""
+"""Part of the time left that sequences of rounds may take, and of that the next of them; for cycles alone the
+last of them may take all of it."""
 
 CYCLES_SHARE = 0.1
 """Part of the time left that those for cycles alone may take where energy counts."""

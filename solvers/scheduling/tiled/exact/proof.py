@@ -124,7 +124,8 @@ class RoundProof(StatedPlans):
             stated.add((classes, ways))
             if self.search.done or limits.expired or not self.count:
                 break
-            mine = limits.share(effort.FINER_SHARE)
+            finest = (together, ways) == effort.SEQUENCES[-1] and charges is None
+            mine = limits.share(1.0 if finest else effort.FINER_SHARE)
             sequence = searched(
                 Counts(self.instance, classes, ways),
                 most(),
