@@ -27,7 +27,7 @@ from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.statement import equal_runs
 
 _LONG = 0.1  # of the least makespan, that a task on its fastest engine lasts
-_SPANS = 2  # tasks that divide time, at most
+_SPANS = 4  # tasks that divide time, at most
 _FRACTION = 1e-6  # less of a task is none
 _NOTABLE = 1e-4  # by which a bound must rise
 _SOURCE = "long tasks"
