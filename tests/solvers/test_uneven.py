@@ -299,12 +299,12 @@ def test_very_many_arrangements_wait_for_the_best_even_mapping(
     )
     even, whole = solve(uneven.even(), "branch"), solve(uneven, "branch")
 
-    def strike(_search: ArrangementTrees) -> bool:
+    def strike(_search: ArrangementTrees) -> None:
         raise LimitReachedError
 
     monkeypatch.setattr(arrangement_trees, "_VERY_MANY", 20)
     assert solve(uneven, "branch").key == whole.key
-    monkeypatch.setattr(ArrangementTrees, "_is_even_open", strike)
+    monkeypatch.setattr(ArrangementTrees, "_even_tree", strike)
     stopped = solve(uneven, "branch")
     assert (stopped.status, stopped.key) == (Status.FEASIBLE, even.key)
     assert whole.key is not None
