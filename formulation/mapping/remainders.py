@@ -138,7 +138,7 @@ class MergedCuts(Nest):
             number = {dim: self.pieces(dim, boundary, swept[dim]) for dim in cuts}
             longest = {dim: self.covered(dim, boundary, own[dim]) for dim in cuts}
             strides = {term.dim: 1 if slide is not None else term.stride for term in axis.terms}
-            options.append(_least_spanned(number, longest, strides))
+            options.append(least_spanned(number, longest, strides))
         return maximum(options)
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
@@ -156,7 +156,7 @@ class MergedCuts(Nest):
         return sorted(block for block in counted if block != self.merged)
 
 
-def _least_spanned(
+def least_spanned(
     number: MappingABC[str, Expr], covered: MappingABC[str, Expr], strides: MappingABC[str, int]
 ) -> Expr:
     """Elements that all pieces span at least, in which a loop may be cut into more pieces than are known.

@@ -26,11 +26,14 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.mapping.uneven_parts import has_uneven_parts
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
-from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution, offer_perfect_factors
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, SharedTables
+from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
 
@@ -52,6 +55,7 @@ _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divid
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
 _SHARE = 0.6  # of the time that is left, for the optimum of even storage
+_LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
 
 class ArrangementTrees:
@@ -77,6 +81,7 @@ class ArrangementTrees:
         self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
+        self._even_is_closed = False
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -92,6 +97,9 @@ class ArrangementTrees:
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
+            if has_uneven_parts(problem):
+                self._even_is_closed = self._offer_even()
+                self._bound_levels(on_bound)
             if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
                 self._search_bounded(on_bound)
             else:
@@ -183,7 +191,7 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
 
         problem = replace(self._search.problem, alike=Alike())
-        if self._have_more_than(_VERY_MANY):
+        if self._have_more_than(_VERY_MANY) and not has_uneven_parts(problem):
             self._offer_even()
         even_open, self._parts = self._is_even_open(), PartTables()
         stored = [*storages(problem)]
@@ -258,6 +266,9 @@ class ArrangementTrees:
     def _is_even_open(self) -> bool:
         """Whether something of the even part is left after a first look, which other parts do not hold."""
         problem, most = self._search.problem, None
+        if self._even_is_closed:
+            self._offer_perfect_factors()
+            return False
         spanned = problem.reduction is Reduction.FORMS
         if not spanned:
             self._offer_perfect_factors()
@@ -274,12 +285,30 @@ class ArrangementTrees:
         """Whether there are more arrangements than some."""
         return next(islice(self._search.problem.arrangements(), count, None), None) is not None
 
-    def _offer_even(self) -> None:
-        """Offer the best even mapping, or what a share of the time finds: listing others may take long."""
+    def _offer_even(self) -> bool:
+        """Offer the best even mapping, or what a share of the time finds: listing others may take long.
+
+        Returns whether it is the best one.
+        """
         search = self._search
         even = PartSearch(search, search.problem.even(), search.limits.share(_SHARE), EVEN)
         with suppress(LimitReachedError):
-            self._method.solve(even)
+            if is_large(even.problem) or has_patterns(even.problem):
+                offer_initial_solution(even, self._method)
+            return even.proven or self._method.solve(even).exhausted
+        return False
+
+    def _bound_levels(self, on_bound: Callable[[float], None]) -> None:
+        """Bound all arrangements by what each level costs at least, whatever the points of the others are."""
+        search, taken = self._search, None
+        bounds = PatternBounds(search.within(search.limits.share(_LEVELS_SHARE)))
+        with suppress(LimitReachedError):  # what was learned until then counts
+            taken = bounds.take()
+        least = min(bounds.least, math.inf if taken is None else taken.key)
+        least *= float(search.problem.key_scale) * (1 - BAND)
+        if not math.isinf(least):
+            self._unstated = max(self._unstated, least)
+            on_bound(self._least)
 
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
