@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
 from tilewright.formulation.mapping.arrangements import EVEN, Reduction
 from tilewright.formulation.mapping.compulsory import least_key
+from tilewright.formulation.mapping.near_storage import storage_of
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
@@ -36,14 +37,12 @@ from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, SharedTab
 from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.turns import Turn, Turns
 
 if TYPE_CHECKING:
     from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
-_STEP = 0.005  # by which the first cutoff passes the least that anything may cost
-_FASTER = 4  # times as far at every further one
-_NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
 _TINY = 500  # rows of tiles that are searched before a dive ends
@@ -82,6 +81,8 @@ class ArrangementTrees:
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
         self._even_is_closed = False
+        self._levels: PatternBounds | None = None  # what each level costs, of all that is not given out
+        self._scale = float(search.problem.key_scale)
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -187,46 +188,74 @@ class ArrangementTrees:
 
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
-        from tilewright.solvers.mapping.inside_together import InsideTogether
-        from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables, SegmentBounds
-
         problem = replace(self._search.problem, alike=Alike())
         if self._have_more_than(_VERY_MANY) and not has_uneven_parts(problem):
             self._offer_even()
-        even_open, self._parts = self._is_even_open(), PartTables()
-        stored = [*storages(problem)]
-        machines = [
-            SegmentBounds(self._search, self._goal, machine, even_open, self._parts) for machine in stored
-        ]
+        even_open = self._is_even_open()
+        if self._is_quick(problem, even_open) and self._search_at_once(problem, on_bound):
+            return
+        self._search_in_turn(problem, even_open, on_bound)
+
+    def _search_at_once(self, problem: LayerProblem, on_bound: Callable[[float], None]) -> bool:
+        """List all that may be better at once, where arrangements are few; whether it is not too much."""
+        from tilewright.solvers.mapping.inside_together import InsideTogether
+        from tilewright.solvers.mapping.segment_bounds import ManyTilesError
+
+        stored = [machine for machine in storages(problem) if self._may_improve(machine)]
+        machines = [self._bounds_of(machine, even_open=False) for machine in stored]
 
         def learned() -> None:
             self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
             on_bound(self._least)
 
-        arrangements = sum(bounds.arrangements for bounds in machines)
-        if arrangements <= _FEW_AT_ONCE and self._is_quick(problem, even_open):
-            computing = machines[0].computing()
-            inside: dict[Hashable, InsideTogether] = {}
-            for machine, bounds in zip(stored, machines, strict=True):
-                key = InsideTogether.key(machine)
-                if key not in inside:
-                    inside[key] = InsideTogether(self._search, self._goal, machine, self._parts)
-                bounds.begin(learned, computing, inside[key])
-            with suppress(ManyTilesError):
-                self._search_below(machines, self._goal, on_bound)
-                return
-            self._open.clear()  # stated again where less is left of them
-        for bounds in machines:
-            bounds.begin(learned)
+        if sum(bounds.arrangements for bounds in machines) > _FEW_AT_ONCE:
+            return False
+        computing = machines[0].computing() if machines else 0
+        inside: dict[Hashable, InsideTogether] = {}
+        for machine, bounds in zip(stored, machines, strict=True):
+            key = InsideTogether.key(machine)
+            if key not in inside:
+                inside[key] = InsideTogether(self._search, self._goal, machine, self._tables_of_parts)
+            bounds.begin(learned, computing, inside[key])
+        with suppress(ManyTilesError):
+            self._search_below(machines, self._goal, on_bound)
+            return True
+        self._open.clear()  # stated again where less is left of them
+        return False
+
+    def _search_in_turn(
+        self, problem: LayerProblem, even_open: bool, on_bound: Callable[[float], None]
+    ) -> None:
+        """Search machines, the one with the least bound first, until another one's bound is less.
+
+        What costs little more than the least that anything may cost on it comes first: fewer tiles survive.
+        """
+        turns = Turns(self._levels, storages(problem), self._unstated, problem)
         if even_open and is_large(problem):
             self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
-        for cutoff in self._cutoffs():
+        while (turn := turns.next()) is not None:
+            self._unstated, self._cutoff = turn.least, turns.least
             on_bound(self._least)
-            goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
-            self._cutoff = cutoff
-            if not self._search_below(machines, goal, on_bound):
-                return
-            self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
+            if not self._is_wanted(min(turn.least, turns.least)):
+                break
+            if turn.bounds is None:
+                turn.bounds = self._bounds_of(turn.machine, even_open)
+                turn.bounds.begin(partial(self._learned, turn, on_bound))
+            else:
+                cutoff = turn.cutoff(goal_of(self._search), self._goal.both)
+                goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
+                self._cutoff = min(cutoff, self._cutoff)
+                if not self._search_below([turn.bounds], goal, on_bound):
+                    return
+                turn.least = cutoff * (1 - BAND)
+            turns.put(turn)
+        self._unstated = self._cutoff = math.inf
+
+    def _learned(self, turn: Turn, on_bound: Callable[[float], None]) -> None:
+        """More is known of a machine."""
+        assert turn.bounds is not None
+        self._unstated = turn.least = max(turn.least, turn.bounds.least)
+        on_bound(self._least)
 
     def _search_below(
         self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
@@ -249,19 +278,31 @@ class ArrangementTrees:
         counts_energy = problem.objective.key_powers[0] > 0  # cycles alone have few values
         return is_known and counts_energy and not self._goal.both and problem.space.rows <= _QUICK
 
-    def _cutoffs(self) -> Iterator[float]:
-        """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""
-        least, scale = self._unstated, float(self._search.problem.key_scale)
-        for times in count() if least > 0 and not self._goal.both else ():
-            cutoff, wanted = least * (1 + _STEP * _FASTER**times), goal_of(self._search)
-            if wanted is None or least + _NEAR * (cutoff - least) >= float(wanted) * scale:
-                break
-            yield cutoff
-        wanted = goal_of(self._search)
-        if wanted is None or self._unstated <= float(wanted) * scale:
-            yield math.inf
-        else:
-            self._unstated = math.inf
+    def _bounds_of(self, machine: LayerProblem, even_open: bool) -> SegmentBounds:
+        """Bounds of the arrangements of a machine whose levels may not be passed by."""
+        from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+
+        return SegmentBounds(self._search, self._goal, machine, even_open, self._tables_of_parts)
+
+    @property
+    def _tables_of_parts(self) -> PartTables:
+        """What bounds of parts read."""
+        from tilewright.solvers.mapping.segment_bounds import PartTables
+
+        if self._parts is None:
+            self._parts = PartTables()
+        return self._parts
+
+    def _may_improve(self, machine: LayerProblem) -> bool:
+        """Whether a machine may have something better, as far as its levels tell."""
+        return self._levels is None or self._is_wanted(self._levels.key_of(storage_of(machine)) * self._scale)
+
+    def _is_wanted(self, key: float) -> bool:
+        """Whether the goal wants something of a lower bound (scaled)."""
+        goal = goal_of(self._search)
+        if self._goal.both or goal is None:
+            return not math.isinf(key)
+        return key * (1 - BAND) < float(goal) * self._scale
 
     def _is_even_open(self) -> bool:
         """Whether something of the even part is left after a first look, which other parts do not hold."""
@@ -300,15 +341,20 @@ class ArrangementTrees:
 
     def _bound_levels(self, on_bound: Callable[[float], None]) -> None:
         """Bound all arrangements by what each level costs at least, whatever the points of the others are."""
-        search, taken = self._search, None
-        bounds = PatternBounds(search.within(search.limits.share(_LEVELS_SHARE)))
-        with suppress(LimitReachedError):  # what was learned until then counts
-            taken = bounds.take()
-        least = min(bounds.least, math.inf if taken is None else taken.key)
-        least *= float(search.problem.key_scale) * (1 - BAND)
-        if not math.isinf(least):
-            self._unstated = max(self._unstated, least)
+        search = self._search
+        residencies = search.problem.space.nest.residency.values()
+        has_many = any(len(own.alternatives) > 1 for own in residencies)
+        limited = search if has_many else search.within(search.limits.share(_LEVELS_SHARE))
+        levels = None
+        try:
+            levels = PatternBounds(limited)
+            levels.look()
+        except LimitReachedError:
+            search.limits.check()
+        if levels is not None:
+            self._unstated = max(self._unstated, levels.least * self._scale * (1 - BAND))
             on_bound(self._least)
+            self._levels = levels if has_many else None
 
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""

@@ -47,12 +47,13 @@ class PartCosts:
         Parameters
         ----------
         weight : what each of the part's own cycles costs besides, pJ
-        effort, enough : as for :func:`least_energy`; the effort is for each sequence of points
+        effort, enough : as for :func:`least_energy`; the effort is shared by all sequences of points
         """
         found, left = enough, math.inf  # by searches that have ended, and by others
         answers: list[PartAnswer] = []
-        for layout in self._layouts_of(part, weight):
-            answers.append(_least(self._search, layout, effort, found))
+        layouts = self._layouts_of(part, weight)
+        for layout in layouts:
+            answers.append(_least(self._search, layout, -(-effort // len(layouts)), found))
             if answers[-1].is_exact:
                 found = min(found, answers[-1].least)
             else:

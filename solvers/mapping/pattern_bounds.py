@@ -199,6 +199,12 @@ class PatternBounds:
         ]
         return float(self._keys.reshape(self._shape)[np.ix_(*places)].min(initial=math.inf))
 
+    def look(self) -> None:
+        """Learn what is needed of the pattern of the least bound, and take none."""
+        pattern = self.take()
+        if pattern is not None:
+            self._is_taken[pattern.number] = False
+
     def take(self, until: float = math.inf) -> BoundedPattern | None:
         """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
         while self.least <= until:
@@ -241,7 +247,9 @@ class PatternBounds:
                 place: own for place, own in asked.items() if not own or self._terms[place].level < inside
             }
         left = [place for place, own in asked.items() if own < len(self._efforts)]
-        if not left and len(self._keys) > 1 and len(self.weights) == 1:
+        # Over uneven storage machines of single patterns tell sooner what cycles cost.
+        is_even = not self._search.problem.is_uneven
+        if not left and len(self._keys) > 1 and len(self.weights) == 1 and is_even:
             before = len(self._terms)
             self._weigh(float(self._sums[0, pattern]), _WEIGHTS_OF_MANY)
             left, asked = (
