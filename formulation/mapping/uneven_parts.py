@@ -81,10 +81,16 @@ class FewestPieces(Nest):
         return self.covered(term.dim, boundary, cuts) if cuts else self.extent(axis, boundary)
 
 
+def has_several_patterns(problem: LayerProblem) -> bool:
+    """Whether a level may be bypassed."""
+    return any(len(own.alternatives) > 1 for own in problem.space.nest.residency.values())
+
+
 def has_uneven_parts(problem: LayerProblem) -> bool:
     """Whether the parts of all patterns bound a problem with uneven storage.
 
-    There is one array, with one level inside it, and levels between it and the outermost one.
+    There is one array, with one level inside it.  A single level between the array and the outermost one that
+    always stores the same is a part of the machine anyway, and there is more than that.
     """
     engine, roles = problem.engine, [tensor.role for tensor in problem.operator.tensors]
     arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
@@ -94,6 +100,7 @@ def has_uneven_parts(problem: LayerProblem) -> bool:
         and problem.objective.key_powers[0] > 0
         and len({*roles}) == len(roles)
         and arrays == [len(engine.levels) - 2] != [0]
+        and (len(engine.levels) > 3 or has_several_patterns(problem))
         and not engine.starts
         and has_storage_parts(problem)
     )

@@ -27,7 +27,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.formulation.mapping.space import Alike
-from tilewright.formulation.mapping.uneven_parts import has_uneven_parts
+from tilewright.formulation.mapping.uneven_parts import has_several_patterns, has_uneven_parts
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution, offer_perfect_factors
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
@@ -53,7 +53,7 @@ _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
-_SHARE = 0.6  # of the time that is left, for the optimum of even storage
+_SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
 
@@ -80,6 +80,7 @@ class ArrangementTrees:
         self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
+        self._levels_count = has_uneven_parts(search.problem)
         self._even_is_closed = False
         self._levels: PatternBounds | None = None  # what each level costs, of all that is not given out
         self._scale = float(search.problem.key_scale)
@@ -98,7 +99,7 @@ class ArrangementTrees:
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
-            if has_uneven_parts(problem):
+            if self._levels_count:
                 self._even_is_closed = self._offer_even()
                 self._bound_levels(on_bound)
             if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
@@ -175,7 +176,7 @@ class ArrangementTrees:
         problem = self._search.problem
         even = self._new_tree(problem, self._goal)
         if even is not None:
-            even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+            even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._put(even, self._unstated)
         parts = islice(problem.parts(self._search.limits.check), 1, None)
@@ -189,7 +190,7 @@ class ArrangementTrees:
         What costs little more than the least that anything may cost comes first: fewer tiles survive.
         """
         problem = replace(self._search.problem, alike=Alike())
-        if self._have_more_than(_VERY_MANY) and not has_uneven_parts(problem):
+        if self._have_more_than(_VERY_MANY) and not self._levels_count:
             self._offer_even()
         even_open = self._is_even_open()
         if self._is_quick(problem, even_open) and self._search_at_once(problem, on_bound):
@@ -319,7 +320,7 @@ class ArrangementTrees:
         even = self._new_tree(problem, self._goal, most)
         if even is None:
             return False
-        even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+        even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
         return not spanned and not math.isinf(even.least)
 
     def _have_more_than(self, count: int) -> bool:
@@ -332,7 +333,8 @@ class ArrangementTrees:
         Returns whether it is the best one.
         """
         search = self._search
-        even = PartSearch(search, search.problem.even(), search.limits.share(_SHARE), EVEN)
+        share = _SHARE if self._levels_count else _MOSTLY
+        even = PartSearch(search, search.problem.even(), search.limits.share(share), EVEN)
         with suppress(LimitReachedError):
             if is_large(even.problem) or has_patterns(even.problem):
                 offer_initial_solution(even, self._method)
@@ -342,19 +344,21 @@ class ArrangementTrees:
     def _bound_levels(self, on_bound: Callable[[float], None]) -> None:
         """Bound all arrangements by what each level costs at least, whatever the points of the others are."""
         search = self._search
-        residencies = search.problem.space.nest.residency.values()
-        has_many = any(len(own.alternatives) > 1 for own in residencies)
-        limited = search if has_many else search.within(search.limits.share(_LEVELS_SHARE))
+        has_many = has_several_patterns(search.problem)
+        # Where nothing else bounds all arrangements, the rest of the time is for this.
+        share = 1.0 if self._have_more_than(_VERY_MANY) else _LEVELS_SHARE
+        limited = search if has_many else search.within(search.limits.share(share))
         levels = None
         try:
             levels = PatternBounds(limited)
             levels.look()
-        except LimitReachedError:
+        except LimitReachedError:  # what was learned until then counts
             search.limits.check()
-        if levels is not None:
-            self._unstated = max(self._unstated, levels.least * self._scale * (1 - BAND))
-            on_bound(self._least)
-            self._levels = levels if has_many else None
+        finally:
+            if levels is not None:
+                self._unstated = max(self._unstated, levels.least * self._scale * (1 - BAND))
+        on_bound(self._least)
+        self._levels = levels if has_many else None
 
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
