@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
 from tilewright.formulation.mapping.arrangements import EVEN, Reduction
 from tilewright.formulation.mapping.compulsory import least_key
-from tilewright.formulation.mapping.near_storage import storage_of
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
@@ -80,7 +79,7 @@ class ArrangementTrees:
         self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
-        self._levels_count = has_uneven_parts(search.problem)
+        self._levels_count = not goal.both and has_uneven_parts(search.problem)
         self._even_is_closed = False
         self._levels: PatternBounds | None = None  # what each level costs, of all that is not given out
         self._scale = float(search.problem.key_scale)
@@ -101,10 +100,10 @@ class ArrangementTrees:
         try:
             if self._levels_count:
                 self._even_is_closed = self._offer_even()
-                self._bound_levels(on_bound)
             if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
                 self._search_bounded(on_bound)
             else:
+                self._bound_levels(on_bound)
                 self._search_stated(on_bound)
         except TablesTooLargeError:
             on_bound(self._least)
@@ -195,6 +194,7 @@ class ArrangementTrees:
         even_open = self._is_even_open()
         if self._is_quick(problem, even_open) and self._search_at_once(problem, on_bound):
             return
+        self._bound_levels(on_bound)
         self._search_in_turn(problem, even_open, on_bound)
 
     def _search_at_once(self, problem: LayerProblem, on_bound: Callable[[float], None]) -> bool:
@@ -202,7 +202,7 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.inside_together import InsideTogether
         from tilewright.solvers.mapping.segment_bounds import ManyTilesError
 
-        stored = [machine for machine in storages(problem) if self._may_improve(machine)]
+        stored = [*storages(problem)]
         machines = [self._bounds_of(machine, even_open=False) for machine in stored]
 
         def learned() -> None:
@@ -211,7 +211,7 @@ class ArrangementTrees:
 
         if sum(bounds.arrangements for bounds in machines) > _FEW_AT_ONCE:
             return False
-        computing = machines[0].computing() if machines else 0
+        computing = machines[0].computing()
         inside: dict[Hashable, InsideTogether] = {}
         for machine, bounds in zip(stored, machines, strict=True):
             key = InsideTogether.key(machine)
@@ -294,10 +294,6 @@ class ArrangementTrees:
             self._parts = PartTables()
         return self._parts
 
-    def _may_improve(self, machine: LayerProblem) -> bool:
-        """Whether a machine may have something better, as far as its levels tell."""
-        return self._levels is None or self._is_wanted(self._levels.key_of(storage_of(machine)) * self._scale)
-
     def _is_wanted(self, key: float) -> bool:
         """Whether the goal wants something of a lower bound (scaled)."""
         goal = goal_of(self._search)
@@ -343,6 +339,8 @@ class ArrangementTrees:
 
     def _bound_levels(self, on_bound: Callable[[float], None]) -> None:
         """Bound all arrangements by what each level costs at least, whatever the points of the others are."""
+        if not self._levels_count:
+            return
         search = self._search
         has_many = has_several_patterns(search.problem)
         # Where nothing else bounds all arrangements, the rest of the time is for this.

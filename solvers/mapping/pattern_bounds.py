@@ -166,10 +166,14 @@ class PatternBounds:
         """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
         return float(self._keys.min(initial=math.inf, where=~self._is_taken))
 
+    def number_of(self, stores: Stores) -> int:
+        """The number of a pattern."""
+        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
+        return int(np.ravel_multi_index(places, self._shape))
+
     def key_of(self, stores: Stores) -> float:
         """Lower bound of the key, in pJ and cycles, of a pattern."""
-        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
-        return float(self._keys.reshape(self._shape)[tuple(places)])
+        return float(self._keys[self.number_of(stores)])
 
     def tiles_of(self, pattern: int, left: Sequence[int]) -> InnerTiles | None:
         """The tiles of innermost levels of a pattern, and of others of some, that may be wanted.
