@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 
 from tilewright.formulation.expression import Expr, ceil_div
 from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
@@ -28,6 +29,10 @@ from tilewright.formulation.mapping.storage_parts import (
     stated_part,
 )
 from tilewright.workloads.mapping.operator import Axis
+
+_FEW, _FEW_OF_PATTERNS = 60, 30
+"""Arrangements that other bounds tell as much of, without and with levels that may be bypassed; 60 are those of
+one level outside the array and one inside it, which store all tensors."""
 
 
 class FewestPieces(Nest):
@@ -89,10 +94,11 @@ def has_several_patterns(problem: LayerProblem) -> bool:
 def has_uneven_parts(problem: LayerProblem) -> bool:
     """Whether the parts of all patterns bound a problem with uneven storage.
 
-    There is one array, with one level inside it.  A single level between the array and the outermost one that
-    always stores the same is a part of the machine anyway, and there is more than that.
+    There is one array, with one level inside it.  Where there are few arrangements, as with a single level
+    outside the array that always stores the same, other bounds of all of them tell more.
     """
     engine, roles = problem.engine, [tensor.role for tensor in problem.operator.tensors]
+    few = _FEW_OF_PATTERNS if has_several_patterns(problem) else _FEW
     arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
     return (
         problem.is_uneven
@@ -100,9 +106,9 @@ def has_uneven_parts(problem: LayerProblem) -> bool:
         and problem.objective.key_powers[0] > 0
         and len({*roles}) == len(roles)
         and arrays == [len(engine.levels) - 2] != [0]
-        and (len(engine.levels) > 3 or has_several_patterns(problem))
         and not engine.starts
         and has_storage_parts(problem)
+        and next(islice(problem.arrangements(), few, None), None) is not None
     )
 
 

@@ -49,17 +49,17 @@ class PartCosts:
         weight : what each of the part's own cycles costs besides, pJ
         effort, enough : as for :func:`least_energy`; the effort is shared by all sequences of points
         """
-        found, left = enough, math.inf  # by searches that have ended, and by others
+        known, left = enough, math.inf  # by searches that have ended, and by others
         answers: list[PartAnswer] = []
         layouts = self._layouts_of(part, weight)
         for layout in layouts:
-            answers.append(_least(self._search, layout, -(-effort // len(layouts)), found))
+            answers.append(_least(self._search, layout, -(-effort // len(layouts)), known))
             if answers[-1].is_exact:
-                found = min(found, answers[-1].least)
+                known = min(known, answers[-1].least)
             else:
                 left = min(left, answers[-1].least)
         cheapest = min(answers, key=lambda answer: answer.least)
-        return replace(cheapest, is_exact=found <= left)
+        return replace(cheapest, is_exact=known <= left)
 
     def _layouts_of(self, part: StoragePart, weight: Fraction) -> list[Layout]:
         """The layouts of a part; those of many parts read the same tables."""
