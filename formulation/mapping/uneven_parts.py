@@ -31,8 +31,8 @@ from tilewright.formulation.mapping.storage_parts import (
 from tilewright.workloads.mapping.operator import Axis
 
 _FEW, _FEW_OF_PATTERNS = 60, 30
-"""Arrangements that other bounds tell as much of, without and with levels that may be bypassed; 60 are those of
-one level outside the array and one inside it, which store all tensors."""
+"""Arrangements that other bounds tell as much of, without and with levels that may be bypassed; 60 are those
+of one level outside the array and one inside it, which store all tensors."""
 
 
 class FewestPieces(Nest):
