@@ -140,7 +140,7 @@ class MergedCuts(Nest):
             longest = {dim: self.covered(dim, boundary, own[dim]) for dim in cuts}
             strides = {term.dim: 1 if slide is not None else term.stride for term in axis.terms}
             counts = tuple((dim, number[dim], longest[dim], strides[dim]) for dim in cuts)
-            options.append(_least_spanned(counts))
+            options.append(least_spanned(counts))
         return maximum(options)
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
@@ -159,7 +159,7 @@ class MergedCuts(Nest):
 
 
 @lru_cache(maxsize=1 << 10)
-def _least_spanned(loops: tuple[tuple[str, Expr, Expr, int], ...]) -> Expr:
+def least_spanned(loops: tuple[tuple[str, Expr, Expr, int], ...]) -> Expr:
     """Elements that all pieces span at least, in which a loop may be cut into more pieces than are known.
 
     With ``N_i`` pieces of ``c_i`` iterations along loop ``i``, each with each, the sum of all extents is

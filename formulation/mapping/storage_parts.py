@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import pairwise
 
-from tilewright.formulation.expression import Expr, as_expr, total
+from tilewright.formulation.expression import Expr, total
 from tilewright.formulation.mapping.compulsory import least_accesses, least_compute, touched
 from tilewright.formulation.mapping.constraints import Constraints
 from tilewright.formulation.mapping.cost.base import Statement, array_limits, capacity_limits
@@ -155,26 +155,41 @@ def part_problem(
 
     Parameters
     ----------
+    problem : over even storage
     weight : what each of the part's own cycles costs besides, pJ
     alike : spaces of other parts of the same operator, which share decisions with this one
     """
     operator, model, tiles = problem.operator, problem.model, problem.space.tiles
-    assert isinstance(model, Hierarchy)
-    engine = _machine(problem, part)
-    orders = partial(model.orders, operator, engine)
-    space = build_space(operator, engine, orders, (), tiles, alike=alike)
+    engine = machine_of_part(problem, part)
+    space = build_space(operator, engine, partial(model.orders, operator, engine), (), tiles, alike=alike)
     # One block of loops stands for those of all levels outside the first array.
     nest: Nest = space.nest if space.nest.perfect else MergedCuts.of(space.nest, 0)
-    by_store = model.energy_by_store(nest)
-    places = [nest.temporal[-1]] if any(part.stored) else []
+    return stated_part(problem, part, weight, replace(space, nest=nest), alike)
+
+
+def stated_part(
+    problem: LayerProblem, part: StoragePart, weight: Fraction, space: MapSpace, alike: Alike | None
+) -> LayerProblem:
+    """The problem of a part over some mappings of its machine.
+
+    Parameters
+    ----------
+    weight : what each of the part's own cycles costs besides, pJ
+    space : of :func:`machine_of_part`, with counts that are never too large
+    alike : spaces among which this one is
+    """
+    model, nest = problem.model, space.nest
+    assert isinstance(model, Hierarchy)
+    by_store, level = model.energy_by_store(nest), len(nest.engine.levels) - 1
+    stored = (own.positions[level] for own in nest.residency.values() if level in own.positions)
+    places = {*stored} if any(part.stored) else set[int]()
     if part.level == len(problem.engine.levels) - 1:
-        places.append(len(nest.blocks))
-    scale = model.scale_of(engine) * weight.denominator
-    spent = total(by_store.get(place, as_expr(0)) for place in places)
-    energy = weight.denominator * spent
+        places.add(len(nest.blocks))
+    scale = model.scale_of(nest.engine) * weight.denominator
+    energy = weight.denominator * total(by_store.get(place, 0) for place in sorted(places))
     if weight:
         energy = energy + int(weight * scale) * _cycles(problem, part, nest)
-    return energy_problem(problem, engine, replace(space, nest=nest), energy, scale, alike)
+    return energy_problem(problem, nest.engine, space, energy, scale, alike)
 
 
 def energy_problem(
@@ -220,7 +235,7 @@ def _cycles(problem: LayerProblem, part: StoragePart, nest: Nest) -> Expr:
     return own_cycles(engine, nest, Place(part.level, len(nest.engine.levels) - 1), sources)
 
 
-def _machine(problem: LayerProblem, part: StoragePart) -> Engine:
+def machine_of_part(problem: LayerProblem, part: StoragePart) -> Engine:
     """A level for all those between two arrays, which has what comes from one of them; then the store."""
     operator, engine = problem.operator, problem.engine
     end = part.level

@@ -26,21 +26,22 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.segment_parts import has_parts, storages
 from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.mapping.uneven_parts import has_several_patterns, has_uneven_parts
 from tilewright.solvers.mapping.goals import BAND, Below, Goal, goal_of
-from tilewright.solvers.mapping.large_problems import is_large, offer_perfect_factors
+from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution, offer_perfect_factors
 from tilewright.solvers.mapping.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, SharedTables
+from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.solvers.mapping.table_bank import TableBank
 from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.turns import Turns
 
 if TYPE_CHECKING:
     from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
-_STEP = 0.005  # by which the first cutoff passes the least that anything may cost
-_FASTER = 4  # times as far at every further one
-_NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
 _TINY = 500  # rows of tiles that are searched before a dive ends
@@ -50,9 +51,15 @@ _QUICK = 200_000  # rows of tiles with which all that may beat the best even map
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
+_SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
+    0.4,
+    0.6,
+)  # of the time that is left, for even storage; with and without bounds of levels
+_LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
-_SHARE = 0.6  # of the time that is left, for the optimum of even storage
+_SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
+_LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
 
 class ArrangementTrees:
@@ -78,6 +85,10 @@ class ArrangementTrees:
         self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
+        self._levels_count = not goal.both and has_uneven_parts(search.problem)
+        self._even_is_closed = False
+        self._levels: PatternBounds | None = None  # what each level costs, of all that is not given out
+        self._scale = float(search.problem.key_scale)
 
     def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
         """Search until the goal wants nothing that is open, or a limit strikes.
@@ -93,9 +104,12 @@ class ArrangementTrees:
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
+            if self._levels_count:
+                self._even_is_closed = self._offer_even()
             if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
                 self._search_bounded(on_bound)
             else:
+                self._bound_levels(on_bound)
                 self._search_stated(on_bound)
         except TablesTooLargeError:
             on_bound(self._least)
@@ -160,7 +174,7 @@ class ArrangementTrees:
         problem = self._search.problem
         even = self._new_tree(problem, self._goal)
         if even is not None:
-            even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+            even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
                 self._put(even, self._unstated)
         parts = islice(problem.parts(self._search.limits.check), 1, None)
@@ -169,18 +183,14 @@ class ArrangementTrees:
         self._exhaust(on_bound)
 
     def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
-        """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes.
-
-        What costs little more than the least that anything may cost comes first: fewer tiles survive.
-        """
+        """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes."""
         from tilewright.solvers.mapping.segment_bounds import ManyTilesError, PartTables
 
         problem = replace(self._search.problem, alike=Alike())
-        if self._have_more_than(_VERY_MANY):
+        if self._have_more_than(_VERY_MANY) and not self._levels_count:
             self._offer_even()
         even, self._parts = self._even_tree(), PartTables()
-        machines = self._machines(problem, even)
-        if self._is_quick(machines):
+        if machines := self._few_machines(problem, even):
             self._list_at_once(machines)
             with suppress(ManyTilesError):
                 self._search_below(machines, self._goal, on_bound)
@@ -189,36 +199,72 @@ class ArrangementTrees:
             if even is not None:
                 even.limit(_DEEP)
                 even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
-                machines = self._machines(problem, even)
-        even = None  # its memory serves others
-        self._bound(machines, on_bound)
-        if is_large(problem) and not problem.space.nest.perfect:
-            self._new_tree(problem, self._goal, _EFFORT)  # for a mapping
-        for cutoff in self._cutoffs():
-            on_bound(self._least)
-            goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
-            self._cutoff = cutoff
-            if not self._search_below(machines, goal, on_bound):
-                return
-            self._unstated, self._cutoff = cutoff * (1 - BAND), math.inf
+        even_open, even = self._is_open(even), None  # its memory serves others
+        self._bound_levels(on_bound)
+        self._search_in_turn(Turns(self._levels, problem, self._unstated), even_open, on_bound)
 
-    def _machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
-        """Bounds of every machine that stores what a mapping may.
+    def _search_in_turn(self, turns: Turns, even_open: bool, on_bound: Callable[[float], None]) -> None:
+        """Search machines, those with the least bound first, until others' bounds are less.
+
+        What costs little more than the least that anything may cost there comes first: fewer tiles survive.
+        """
+        problem = self._search.problem
+        needs_mapping = is_large(problem) and not problem.space.nest.perfect
+        while (turn := turns.next()) is not None:
+            self._unstated, self._cutoff = turn.least, turns.least
+            on_bound(self._least)
+            if not self._is_wanted(min(turn.least, turns.least)):
+                break
+            if turn.bounds is None:
+                turn.bounds = [self._bounds_of(machine, even_open) for machine in turn.machines]
+                for bounds in turn.bounds:
+                    bounds.begin()
+            elif not turn.go_on():
+                if needs_mapping:
+                    self._new_tree(problem, self._goal, _EFFORT)
+                    needs_mapping = False
+                cutoff = turn.cutoff(goal_of(self._search), self._goal.both)
+                goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
+                self._cutoff = min(cutoff, self._cutoff)
+                if not self._search_below(turn.bounds, goal, on_bound):
+                    return
+                turn.least = cutoff * (1 - BAND)
+            turns.put(turn)
+        self._unstated = self._cutoff = math.inf
+
+    def _few_machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
+        """Machines on which all that may beat the best even mapping is listed quickly; none where it is not.
 
         Parameters
         ----------
         even : the tree of the even part, if other parts do not hold it and it is not closed
         """
+        machines: list[SegmentBounds] = []
+        if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
+            return []
+        if goal_of(self._search) is None or self._goal.both or problem.space.rows > _QUICK:
+            return []
+        if self._have_more_than(_FEW_AT_ONCE):
+            return []
+        for machine in storages(problem):
+            machines.append(self._bounds_of(machine, self._is_open(even)))
+            if sum(bounds.arrangements for bounds in machines) > _FEW_AT_ONCE:
+                return []
+        return machines
+
+    def _bounds_of(self, machine: LayerProblem, even_open: bool) -> SegmentBounds:
+        """Bounds of the arrangements of a machine whose levels may not be passed by."""
         from tilewright.solvers.mapping.segment_bounds import SegmentBounds
 
         assert self._parts is not None
-        is_open = problem.reduction is not Reduction.FORMS and (
-            is_large(problem) if even is None else not math.isinf(even.least)
-        )
-        return [
-            SegmentBounds(self._search, self._goal, machine, is_open, self._parts)
-            for machine in storages(problem)
-        ]
+        return SegmentBounds(self._search, self._goal, machine, even_open, self._parts)
+
+    def _is_open(self, even: Tree | None) -> bool:
+        """Whether the even part is to be searched with others, after a first look at its tree."""
+        problem = self._search.problem
+        if problem.reduction is Reduction.FORMS or self._even_is_closed:
+            return False
+        return is_large(problem) if even is None else not math.isinf(even.least)
 
     def _list_at_once(self, machines: Sequence[SegmentBounds]) -> None:
         """Have machines that store the same inside listed together."""
@@ -279,40 +325,19 @@ class ArrangementTrees:
         if not math.isinf(self._least):
             on_bound(self._least)
 
-    def _is_quick(self, machines: Sequence[SegmentBounds]) -> bool:
-        """Whether all that may beat the best even mapping is listed as quickly as its bounds are searched."""
-        problem = self._search.problem
-        if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
-            return False
-        is_known = goal_of(self._search) is not None and not self._goal.both
-        arrangements = sum(bounds.arrangements for bounds in machines)
-        return is_known and problem.space.rows <= _QUICK and arrangements <= _FEW_AT_ONCE
-
-    def _bound(self, machines: Sequence[SegmentBounds], on_bound: Callable[[float], None]) -> None:
-        """Find what parts cost at least: always a step on the machine of the least bound."""
-        for bounds in machines:
-            bounds.begin()
-        self._learn(machines, on_bound)
-        while (cheapest := min(machines, key=_least_of)).is_wanted and cheapest.go_on():
-            self._learn(machines, on_bound)
-
-    def _cutoffs(self) -> Iterator[float]:
-        """Keys (scaled) below which to search, one after the other, until nothing is wanted beyond."""
-        least, scale = self._unstated, float(self._search.problem.key_scale)
-        for times in count() if least > 0 and not self._goal.both else ():
-            cutoff, wanted = least * (1 + _STEP * _FASTER**times), goal_of(self._search)
-            if wanted is None or least + _NEAR * (cutoff - least) >= float(wanted) * scale:
-                break
-            yield cutoff
-        wanted = goal_of(self._search)
-        if wanted is None or self._unstated <= float(wanted) * scale:
-            yield math.inf
-        else:
-            self._unstated = math.inf
+    def _is_wanted(self, key: float) -> bool:
+        """Whether the goal wants something of a lower bound (scaled)."""
+        goal = goal_of(self._search)
+        if self._goal.both or goal is None:
+            return not math.isinf(key)
+        return key * (1 - BAND) < float(goal) * self._scale
 
     def _even_tree(self) -> Tree | None:
         """The tree of the even part after a first look; ``None`` where nothing is left, or very much."""
         problem, most = self._search.problem, None
+        if self._even_is_closed:
+            self._offer_perfect_factors()
+            return None
         if problem.reduction is not Reduction.FORMS:  # else other parts hold it
             if problem.space.rows > _QUICK:
                 self._offer_perfect_factors()
@@ -321,19 +346,47 @@ class ArrangementTrees:
             most = _EFFORT
         even = self._new_tree(problem, self._goal, most)
         if even is not None:
-            even.go_on(over=partial(_is_over, self._search.limits.share(_SHARE)))
+            even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
         return even
 
     def _have_more_than(self, count: int) -> bool:
         """Whether there are more arrangements than some."""
         return next(islice(self._search.problem.arrangements(), count, None), None) is not None
 
-    def _offer_even(self) -> None:
-        """Offer the best even mapping, or what a share of the time finds: listing others may take long."""
+    def _offer_even(self) -> bool:
+        """Offer the best even mapping, or what a share of the time finds: listing others may take long.
+
+        Returns whether it is the best one.
+        """
         search = self._search
-        even = PartSearch(search, search.problem.even(), search.limits.share(_SHARE), EVEN)
+        share = _SHARE if self._levels_count else _MOSTLY
+        even = PartSearch(search, search.problem.even(), search.limits.share(share), EVEN)
         with suppress(LimitReachedError):
-            self._method.solve(even)
+            if is_large(even.problem) or has_patterns(even.problem):
+                offer_initial_solution(even, self._method)
+            return even.proven or self._method.solve(even).exhausted
+        return False
+
+    def _bound_levels(self, on_bound: Callable[[float], None]) -> None:
+        """Bound all arrangements by what each level costs at least, whatever the points of the others are."""
+        if not self._levels_count:
+            return
+        search = self._search
+        has_many = has_several_patterns(search.problem)
+        # Where nothing else bounds all arrangements, the rest of the time is for this.
+        share = 1.0 if self._have_more_than(_VERY_MANY) else _LEVELS_SHARE
+        limited = search if has_many else search.within(search.limits.share(share))
+        levels = None
+        try:
+            levels = PatternBounds(limited)
+            levels.look()
+        except LimitReachedError:  # what was learned until then counts
+            search.limits.check()
+        finally:
+            if levels is not None:
+                self._unstated = max(self._unstated, levels.least * self._scale * (1 - BAND))
+        on_bound(self._least)
+        self._levels = levels if has_many else None
 
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
@@ -387,10 +440,6 @@ class ArrangementTrees:
 def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
     """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
     on_bound(min(max(least, lower_bound), others))
-
-
-def _least_of(bounds: SegmentBounds) -> float:
-    return bounds.least
 
 
 def _is_over(limits: Limits) -> bool:

@@ -7,12 +7,15 @@ share tables; a part that is searched again, with more effort or for more, has i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.storage_parts import StoragePart, part_problem
+from tilewright.formulation.mapping.uneven_parts import uneven_part_problems
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import LeastEnergy
 from tilewright.solvers.mapping.layout import Deciding, Layout, LegalTables, laid_out
@@ -33,33 +36,51 @@ class PartCosts:
     def __init__(self, search: LayerSearch) -> None:
         self._search = search
         self._alike, self._tables = Alike(), SharedTables()
-        self._layouts: dict[tuple[StoragePart, Fraction], Layout] = {}
+        self._layouts: dict[tuple[StoragePart, Fraction], list[Layout]] = {}
         self._bytes = 0
 
     def least(self, part: StoragePart, weight: Fraction, effort: int, enough: float) -> PartAnswer:
         """What a part costs at least, as far as a search of some effort knows, or enough.
 
+        Over uneven storage it is the least over all sequences of points.
+
         Parameters
         ----------
         weight : what each of the part's own cycles costs besides, pJ
-        effort, enough : as for :func:`least_energy`
+        effort, enough : as for :func:`least_energy`; the effort is shared by all sequences of points
         """
-        return _least(self._search, self._layout(part, weight), effort, enough)
+        known, left = enough, math.inf  # by searches that have ended, and by others
+        answers: list[PartAnswer] = []
+        layouts = self._layouts_of(part, weight)
+        for layout in layouts:
+            answers.append(_least(self._search, layout, -(-effort // len(layouts)), known))
+            if answers[-1].is_exact:
+                known = min(known, answers[-1].least)
+            else:
+                left = min(left, answers[-1].least)
+        cheapest = min(answers, key=lambda answer: answer.least)
+        return replace(cheapest, is_exact=known <= left)
 
-    def _layout(self, part: StoragePart, weight: Fraction) -> Layout:
-        """The layout of a part; those of many parts read the same tables."""
+    def _layouts_of(self, part: StoragePart, weight: Fraction) -> list[Layout]:
+        """The layouts of a part; those of many parts read the same tables."""
         known = self._layouts.get((part, weight))
         if known is None:
             if self._tables.bytes + self._bytes > _MOST_BYTES:
                 self._tables.clear()
                 self._layouts.clear()
                 self._bytes = 0
-            search = self._search
-            problem = part_problem(search.problem, part, weight, self._alike)
-            legal = LegalTables(problem, search.limits, self._tables)
-            known = laid_out(problem, search.limits, tally=search.tally, legal=legal)
+            search, problem = self._search, self._search.problem
+            stated: Iterable[LayerProblem] = (
+                uneven_part_problems(problem, part, weight, self._alike)
+                if problem.is_uneven
+                else [part_problem(problem, part, weight, self._alike)]
+            )
+            known = []
+            for own in stated:
+                legal = LegalTables(own, search.limits, self._tables)
+                known.append(laid_out(own, search.limits, tally=search.tally, legal=legal))
             self._layouts[part, weight] = known
-            self._bytes += known.bytes
+            self._bytes += sum(layout.bytes for layout in known)
         return known
 
 

@@ -170,10 +170,14 @@ class PatternBounds:
         """Lower bound of the key, in pJ and cycles, of all patterns that have not been taken."""
         return float(self._keys.min(initial=math.inf, where=~self._is_taken))
 
+    def number_of(self, stores: Stores) -> int:
+        """The number of a pattern."""
+        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
+        return int(np.ravel_multi_index(places, self._shape))
+
     def key_of(self, stores: Stores) -> float:
         """Lower bound of the key, in pJ and cycles, of a pattern."""
-        places = [own.index(levels) for own, levels in zip(self._alternatives, stores, strict=True)]
-        return float(self._keys.reshape(self._shape)[tuple(places)])
+        return float(self._keys[self.number_of(stores)])
 
     def tiles_of(self, pattern: int, left: Sequence[int]) -> InnerTiles | None:
         """The tiles of innermost levels of a pattern, and of others of some, that may be wanted.
@@ -202,6 +206,12 @@ class PatternBounds:
             for own in self._alternatives
         ]
         return float(self._keys.reshape(self._shape)[np.ix_(*places)].min(initial=math.inf))
+
+    def look(self) -> None:
+        """Learn what is needed of the pattern of the least bound, and take none."""
+        pattern = self.take()
+        if pattern is not None:
+            self._is_taken[pattern.number] = False
 
     def take(self, until: float = math.inf) -> BoundedPattern | None:
         """The pattern of the least bound, which is taken; ``None`` once all bounds pass ``until``."""
@@ -246,7 +256,9 @@ class PatternBounds:
                 place: own for place, own in asked.items() if not own or self._terms[place].level < inside
             }
         left = [place for place, own in asked.items() if own < len(self._efforts)]
-        if not left and len(self._keys) > 1 and len(self.weights) == 1:
+        # Over uneven storage machines of single patterns tell sooner what cycles cost.
+        is_even = not self._search.problem.is_uneven
+        if not left and len(self._keys) > 1 and len(self.weights) == 1 and is_even:
             before = len(self._terms)
             self._weigh(float(self._sums[0, pattern]), _WEIGHTS_OF_MANY)
             left, asked = (

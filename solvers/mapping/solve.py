@@ -10,6 +10,7 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
+from tilewright.formulation.mapping.uneven_parts import has_uneven_parts
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.garbage import seldom_collected
@@ -83,5 +84,6 @@ def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mappi
     for mapping in warm_starts:
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
-    if engine.exact and (is_large(search.problem) or has_patterns(search.problem)):
+    problem = search.problem
+    if engine.exact and (is_large(problem) or has_patterns(problem)) and not has_uneven_parts(problem):
         offer_initial_solution(search, Branch(goes_on=False))

@@ -47,7 +47,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import among
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import arrangement_trees, inside_together, segment_bounds
+from tilewright.solvers.mapping import arrangement_trees, inside_together, segment_bounds, turns
 from tilewright.solvers.mapping.best_first import BestFirst
 from tilewright.solvers.mapping.goals import Below, LeastEnergy, Minimum
 from tilewright.solvers.mapping.inside_together import InsideTogether
@@ -287,8 +287,8 @@ def test_claims_where_tiles_need_not_divide_at_length(part: int, monkeypatch: py
     """The same on some hundred more, in many small steps of the cutoff."""
     monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
-    monkeypatch.setattr(arrangement_trees, "_STEP", 0.01)
-    monkeypatch.setattr(arrangement_trees, "_FASTER", 2)
+    monkeypatch.setattr(turns, "_STEP", 0.01)
+    monkeypatch.setattr(turns, "_FASTER", 2)
     problems = (
         problem for seed in range(60 * part, 60 * part + 60) if has_parts(problem := drawn(seed, 8, LEAST))
     )
@@ -407,8 +407,8 @@ def test_claims_are_those_of_enumeration_at_length(part: int, monkeypatch: pytes
     """The same on some hundred more, up to eight iterations, half of them in many steps of the cutoff."""
     if part % 2:
         monkeypatch.setattr(arrangement_trees, "_QUICK", 0)
-        monkeypatch.setattr(arrangement_trees, "_STEP", 0.01)
-        monkeypatch.setattr(arrangement_trees, "_FASTER", 2)
+        monkeypatch.setattr(turns, "_STEP", 0.01)
+        monkeypatch.setattr(turns, "_FASTER", 2)
     problems = [problem for seed in range(40 * part, 40 * part + 40) if has_parts(problem := drawn(seed, 8))]
     assert sum(agrees(problem) for problem in problems) > 5
 
