@@ -17,6 +17,7 @@ LAYERS = (
     "conv:K=2,C=2,P=3,Q=1,R=2,S=1",
     "matmul:B=2,M=3,N=2,K=4",
 )
+STRIDED = ("conv:K=2,C=2,P=4,Q=1,R=1,S=1,stride=2", "conv:K=2,C=1,P=5,Q=1,R=2,S=1,dilation=3")
 ROLES = (Role.INPUT, Role.WEIGHT, Role.OUTPUT)
 
 

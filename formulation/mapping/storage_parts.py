@@ -78,12 +78,18 @@ def has_storage_parts(problem: LayerProblem) -> bool:
     # One cut stands for several outside the first array; elsewhere it must be one, or leave no more pieces.
     arrays = [index for index, level in enumerate(engine.levels) if level.fanout is not None]
     inner = [b - a for a, b in pairwise(arrays)]
-    strided = any(
-        term.stride > 1 for tensor in operator.tensors for axis in tensor.axes for term in axis.terms
+    # Single iterations have no gaps, so what PEs read counts alike whatever the cuts.
+    deepest = max(
+        (
+            index
+            for tensor in operator.tensors
+            for index, level in enumerate(engine.levels)
+            if tensor.role in level.keeps
+            and any(term.stride > 1 for axis in tensor.axes for term in axis.terms)
+        ),
+        default=0,
     )
-    return all(size == 1 for size in inner) and not (
-        strided and arrays and len(engine.levels) - 1 - arrays[-1] > 2
-    )
+    return all(size == 1 for size in inner) and not (arrays and deepest - arrays[-1] > 2)
 
 
 def compulsory(

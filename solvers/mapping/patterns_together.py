@@ -112,9 +112,9 @@ def are_bounded_together(problem: LayerProblem) -> bool:
     Pairs of them tell little, as each keeps its own tensor in place, and trees of patterns take longer.
     """
     engine = problem.engine
-    if problem.objective.key_powers[1] or not has_scratchpads(engine):
-        return False
-    return not any(level.may_bypass for level in engine.levels[last_array(engine) + 1 :])
+    return has_scratchpads(engine) and not any(
+        level.may_bypass for level in engine.levels[last_array(engine) + 1 :]
+    )
 
 
 def narrowed(problem: LayerProblem, tiles: Sequence[InnerTiles]) -> LayerProblem:

@@ -65,7 +65,8 @@ def has_patterns(problem: LayerProblem) -> bool:
     have no loops.
     """
     patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
-    separates = has_scratchpads(problem.engine) and problem.space.rows <= _SHARED_BY_FEW
+    few_rows = problem.space.rows <= _SHARED_BY_FEW
+    separates = has_scratchpads(problem.engine) and (few_rows or are_bounded_together(problem))
     few = _FEW_OF_SCRATCHPADS if separates else FEW
     if not (few < patterns <= MOST and problem.objective.key_powers[0]):
         return False
