@@ -28,7 +28,13 @@ def widest_result(dag: AtomicDag) -> int:
 
 
 def band_sizes(problem: TiledProblem, rows: int, channel_cuts: int, column_cuts: int = 1) -> Sizes:
-    """Per unit, atoms of so many rows, a part of the channels and a part of the columns."""
+    """Per unit, atoms of some rows, and of a part of the channels and columns.
+
+    Parameters
+    ----------
+    rows : of each atom
+    channel_cuts, column_cuts : parts into which all channels and all columns are cut
+    """
     sizes = []
     for unit in problem.units:
         shape = shape_of(unit.layer.operator)
