@@ -51,11 +51,6 @@ _QUICK = 200_000  # rows of tiles with which all that may beat the best even map
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
-_SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
-    0.4,
-    0.6,
-)  # of the time that is left, for even storage; with and without bounds of levels
-_LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 _MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
 _MOST_SHARED = 200_000_000  # of values that the next tree may read, too
 _SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
