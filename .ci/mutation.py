@@ -53,15 +53,17 @@ STRIDED = "solvers/test_strided_uneven.py"
 SUBJECTS = {
     "tiles": _subject(
         "formulation/expression/{interval,operations}.py"
-        " formulation/mapping/{relaxation,remainders,compulsory,chains,tables,tiling}.py",
+        " formulation/mapping/parts/{relaxation,compulsory}.py"
+        " formulation/mapping/nests/{remainders,tiling}.py formulation/mapping/tiles/{chains,tables}.py",
         "formulation/test_expressions.py formulation/test_remainders.py formulation/test_relaxation.py"
         " formulation/test_lower_bounds.py"
         " formulation/test_space.py solvers/test_bound_program.py solvers/test_segment_bounds.py"
         " solvers/test_exhaustive.py",
     ),
     "arrangements": _subject(
-        "formulation/mapping/{segment_parts,arrangements,arrangement_rules,orders,dataflow}.py"
-        " solvers/mapping/{segment_bounds,arrangement_trees}.py",
+        "formulation/mapping/parts/segment_parts.py formulation/mapping/demands/dataflow.py"
+        " formulation/mapping/nests/{arrangements,arrangement_rules,orders}.py"
+        " solvers/mapping/arrangements/{segment_bounds,arrangement_trees}.py",
         "formulation/test_orders.py formulation/test_lower_bounds.py heuristics/test_dataflows.py"
         " solvers/test_segment_bounds.py solvers/test_uneven.py"
         " solvers/test_by_arrangement.py formulation/test_optional_level.py"
@@ -75,7 +77,8 @@ SUBJECTS = {
         " formulation/test_sharing.py formulation/test_particulars.py formulation/test_optional_level.py",
     ),
     "branching": _subject(
-        "solvers/mapping/{array_bounds,part_bounds,stages,nodes,goals,division,refinement,best_first,tree}.py",
+        "solvers/mapping/tables/{array_bounds,stages}.py"
+        " solvers/mapping/tree/{part_bounds,nodes,goals,division,refinement,best_first,tree}.py",
         "solvers/test_stages.py solvers/test_bound_program.py solvers/test_array_bounds.py"
         " solvers/test_branch.py solvers/test_division.py"
         f" {STRIDED}::test_claims_over_strided_tiles_are_those_of_enumeration[divisors-0]",
@@ -103,7 +106,8 @@ SUBJECTS = {
         " scheduling/tiled/kapla/test_training.py",
     ),
     "tasks": _subject(
-        "solvers/scheduling/herald/{bounds,relaxations,windows,multipliers}.py",
+        "solvers/scheduling/herald/lower_bounds/{bounds,relaxations,multipliers}.py"
+        " solvers/scheduling/herald/windows.py",
         "scheduling/test_exact.py scheduling/test_joined.py scheduling/test_large.py"
         " scheduling/test_short_limits.py",
     ),

@@ -164,7 +164,7 @@ def _check_demands(stored: list[StoredMapping], where: str, flags: _Flags) -> tu
 
     Machines may differ from layer to layer; constraints are those of the command line, or of the file.
     """
-    from tilewright.formulation.mapping.constraints import network_constraints
+    from tilewright.formulation.mapping.demands.constraints import network_constraints
 
     notes: dict[str, None] = {}
     lines = flags.constraints
@@ -201,7 +201,7 @@ def _engine(stored: StoredMapping, where: str, flags: _Flags) -> Engine:
 
 def _problem(stored: StoredMapping, where: str, flags: _Flags) -> LayerProblem:
     """The problem that the file states, changed by the flags."""
-    from tilewright.formulation.mapping.constraints import applicable
+    from tilewright.formulation.mapping.demands.constraints import applicable
     from tilewright.formulation.mapping.problem import layer_problem
 
     operator, engine = _operator(stored, where, flags), _engine(stored, where, flags)

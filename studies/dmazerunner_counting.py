@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.heuristics.mapping.dmazerunner.prunings import (

@@ -38,9 +38,13 @@ from tilewright.hardware.scheduling.herald.classes import (
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.report.records.scheduling.herald.codesign import grid_figures, point_record
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.build import METRIC_OF, schedule_problem, workload_operators
-from tilewright.solvers.scheduling.herald.codesign import codesign_run
-from tilewright.solvers.scheduling.herald.costs import cost_table
+from tilewright.solvers.scheduling.herald.cost_tables.build import (
+    METRIC_OF,
+    schedule_problem,
+    workload_operators,
+)
+from tilewright.solvers.scheduling.herald.cost_tables.costs import cost_table
+from tilewright.solvers.scheduling.herald.partitions.codesign import codesign_run
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.scheduling.workload_file import load_workload
 

@@ -30,7 +30,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.stopping import Seconds
 from tilewright.foundation.disk import write_file
 from tilewright.foundation.pool import Call, computed
-from tilewright.solvers.mapping.program import await_compiled
+from tilewright.solvers.mapping.compiled.program import await_compiled
 from tilewright.workloads.families import with_parameters
 
 MACHINES = ("tpu-v4i", "a100", "ethos-u65")

@@ -34,7 +34,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.foundation.pool import Call, WorkerDiedError, computed
 from tilewright.hardware.mapping.load import list_presets, load_engine
-from tilewright.solvers.mapping.program import await_compiled
+from tilewright.solvers.mapping.compiled.program import await_compiled
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator

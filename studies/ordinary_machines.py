@@ -25,7 +25,7 @@ import typer
 
 from studies.layer_proofs import SOON, Cell, Outcome, default_factors, solved_apart, stored
 from tilewright.hardware.mapping.load import list_presets
-from tilewright.solvers.mapping.program import await_compiled
+from tilewright.solvers.mapping.compiled.program import await_compiled
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 #: of every kind that networks have, and some that no tile divides

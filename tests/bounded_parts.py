@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tilewright.solvers.mapping.segment_bounds import SegmentBounds
+from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 
 
 def search_parts(bounds: SegmentBounds) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 from tilewright.formulation.stopping import Stop
-from tilewright.solvers.mapping import descent
+from tilewright.solvers.mapping.tree import descent
 
 
 class AfterChecks(Stop):

@@ -23,7 +23,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.report.records.evidence import EvidenceFile
 from tilewright.report.records.kinds import parse_any
 from tilewright.solvers.mapping.explore.store import ExploreStore
-from tilewright.solvers.scheduling.herald.store import CostStore
+from tilewright.solvers.scheduling.herald.cost_tables.store import CostStore
 
 DATA = Path(__file__).parent / "data" / "earlier"
 VERSIONS = ("first", "second")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.mapping.mapping import Mapping, Storage, Temporal
-from tilewright.formulation.mapping.orders import sliding_dims
+from tilewright.formulation.mapping.nests.orders import sliding_dims
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Tensor
 

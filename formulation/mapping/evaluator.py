@@ -11,11 +11,11 @@ from typing import assert_never
 
 from tilewright.formulation.expression import Constant, Expr, as_expr
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.blocks import Block, Residency, whole
 from tilewright.formulation.mapping.cost.base import CostModel, Limit, Statement
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import order_effect, sliding_dims
+from tilewright.formulation.mapping.nests.blocks import Block, Residency, whole
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.orders import order_effect, sliding_dims
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine
 from tilewright.hardware.mapping.fitted import fitted

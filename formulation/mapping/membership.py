@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
-from tilewright.formulation.mapping.arrangements import (
+from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
+from tilewright.formulation.mapping.nests.arrangements import (
     EVEN,
     UNEVEN,
     Arrangement,
@@ -31,12 +32,11 @@ from tilewright.formulation.mapping.arrangements import (
     segments,
     useful_dims,
 )
-from tilewright.formulation.mapping.axis_groups import DIVISORS, EVERY_INTEGER, chains_of
-from tilewright.formulation.mapping.blocks import Block, loop_hosts
-from tilewright.formulation.mapping.idle_levels import loops_where_nothing_is_stored
-from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.blocks import Block, loop_hosts
+from tilewright.formulation.mapping.nests.idle_levels import loops_where_nothing_is_stored
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.space import MapSpace, level_positions
+from tilewright.formulation.mapping.tiles.axis_groups import DIVISORS, EVERY_INTEGER, chains_of
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
 

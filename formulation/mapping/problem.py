@@ -11,8 +11,20 @@ from fractions import Fraction
 from functools import cached_property, partial
 
 from tilewright.formulation.expression import Expr, Variable, product
-from tilewright.formulation.mapping.arrangement_rules import arrangement_limits, block_orders
-from tilewright.formulation.mapping.arrangements import (
+from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model
+from tilewright.formulation.mapping.demands.constraints import (
+    Constraints,
+    check_orders,
+    evaluate_under,
+    parse_constraints,
+)
+from tilewright.formulation.mapping.demands.demand import Demand
+from tilewright.formulation.mapping.demands.rules import MetricCap
+from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.membership import outside, outside_uneven
+from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
+from tilewright.formulation.mapping.nests.arrangements import (
     EVEN,
     STORAGES,
     UNEVEN,
@@ -21,23 +33,17 @@ from tilewright.formulation.mapping.arrangements import (
     arrangements,
     is_spread,
 )
-from tilewright.formulation.mapping.axis_groups import DIVISORS, EVERY_INTEGER, HALVED, ROUNDED_UP, SPARSE
-from tilewright.formulation.mapping.chains import Sizes
-from tilewright.formulation.mapping.constraints import (
-    Constraints,
-    check_orders,
-    evaluate_under,
-    parse_constraints,
-)
-from tilewright.formulation.mapping.cost import CostModel, Limit, Statement, cost_model
-from tilewright.formulation.mapping.demand import Demand
-from tilewright.formulation.mapping.evaluator import Evaluation
-from tilewright.formulation.mapping.idle_levels import idle_limits
-from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.membership import outside, outside_uneven
-from tilewright.formulation.mapping.orders import OrderClass
-from tilewright.formulation.mapping.rules import MetricCap
+from tilewright.formulation.mapping.nests.idle_levels import idle_limits
+from tilewright.formulation.mapping.nests.orders import OrderClass
 from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
+from tilewright.formulation.mapping.tiles.axis_groups import (
+    DIVISORS,
+    EVERY_INTEGER,
+    HALVED,
+    ROUNDED_UP,
+    SPARSE,
+)
+from tilewright.formulation.mapping.tiles.chains import Sizes
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.search import Judgement
 from tilewright.foundation.errors import InputError
@@ -340,7 +346,8 @@ def layer_problem(
     Parameters
     ----------
     model_name : the cost model; by default the one that the engine names
-    constraints : the user's demands, read or as lines (:mod:`tilewright.formulation.mapping.constraints`)
+    constraints : the user's demands, read or as lines
+        (:mod:`tilewright.formulation.mapping.demands.constraints`)
     factors : ``perfect`` (tile sizes divide each other) or ``imperfect`` (the last tile may be smaller);
         by default imperfect wherever the cost model counts it
     storage : ``even`` (all tensors of a level begin to live at one point; the default) or ``uneven`` (each at

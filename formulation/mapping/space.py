@@ -3,7 +3,7 @@
 Decisions are the tile sizes at every boundary, the loop order of every memory level by its effect, and for
 each tensor the levels that store it.  A space has one arrangement of storage: in the even one all tensors of
 a level begin to live at one point; the uneven space is the union over many
-(:mod:`~tilewright.formulation.mapping.arrangements`).
+(:mod:`~tilewright.formulation.mapping.nests.arrangements`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 
 from tilewright.formulation.expression import Expr, Variable, as_expr
-from tilewright.formulation.mapping.arrangements import Arrangement, even_arrangement, segments
-from tilewright.formulation.mapping.axis_groups import DIVISORS, RowFilter, axis_group, chains_of
-from tilewright.formulation.mapping.blocks import Block, Residency, loop_hosts, whole
-from tilewright.formulation.mapping.chains import AxisGroup, axis_group_dims
 from tilewright.formulation.mapping.mapping import Mapping, Node, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, sequence
+from tilewright.formulation.mapping.nests.arrangements import Arrangement, even_arrangement, segments
+from tilewright.formulation.mapping.nests.blocks import Block, Residency, loop_hosts, whole
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.orders import OrderClass, sequence
+from tilewright.formulation.mapping.tiles.axis_groups import DIVISORS, RowFilter, axis_group, chains_of
+from tilewright.formulation.mapping.tiles.chains import AxisGroup, axis_group_dims
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Dimension, Operator
 

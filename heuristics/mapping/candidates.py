@@ -16,8 +16,8 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.relaxation import problem_tables, root_bound, usable_rows
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import problem_tables, root_bound, usable_rows
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
 from tilewright.foundation.arrays import Bools, Floats, Indices

@@ -1,7 +1,7 @@
 """The fixed dataflows that dMazeRunner compares with (section 6): SOC, MOC, WS1, WS2 and RS.
 
-A dataflow restricts the problem (:mod:`tilewright.formulation.mapping.dataflow`); what it leaves open is
-filled
+A dataflow restricts the problem (:mod:`tilewright.formulation.mapping.demands.dataflow`); what it leaves open
+is filled
 
 - greedily (``fill=greedy``): spread each dimension as far as the array allows, then enlarge the tiles of
   every level from the PEs outwards, dimension by dimension in the dataflow's order of preference, as far as
@@ -20,7 +20,7 @@ import numpy as np
 
 from tilewright import __version__
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.mapping.dataflow import MOC, RS, SOC, WS1, WS2, Dataflow, restricted
+from tilewright.formulation.mapping.demands.dataflow import MOC, RS, SOC, WS1, WS2, Dataflow, restricted
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import level_positions

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable
-from tilewright.formulation.mapping.chains import AxisGroup
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from tilewright.formulation.expression import Constant, Expr, Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.parts.relaxation import GroupIntervals, group_intervals, within_limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.relaxation import GroupIntervals, group_intervals, within_limits
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Indices, Int64s
 
 

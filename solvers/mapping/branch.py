@@ -1,7 +1,7 @@
 """Branch and bound over the memory hierarchy.
 
-One tree (:mod:`tilewright.solvers.mapping.tree`) serves an even space; uneven storage has one tree per
-arrangement (:mod:`tilewright.solvers.mapping.arrangement_trees`).
+One tree (:mod:`tilewright.solvers.mapping.tree.tree`) serves an even space; uneven storage has one tree per
+arrangement (:mod:`tilewright.solvers.mapping.arrangements.arrangement_trees`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
-from tilewright.solvers.mapping import program
-from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
-from tilewright.solvers.mapping.by_arrangement import ByArrangement
-from tilewright.solvers.mapping.goals import BAND, Minimum, goal_of
+from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
+from tilewright.solvers.mapping.arrangements.by_arrangement import ByArrangement
+from tilewright.solvers.mapping.compiled import program
 from tilewright.solvers.mapping.large_problems import go_on_without_tables, is_large, offer_perfect_factors
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.pattern_machines import PatternSearch
-from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
+from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
+from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees, has_patterns
+from tilewright.solvers.mapping.tree.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.two_orders import TwoOrders
 
 _COMPILING = 3.0  # seconds that it takes at least

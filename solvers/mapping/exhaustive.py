@@ -22,7 +22,7 @@ from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.foundation.arrays import Floats, Indices
 

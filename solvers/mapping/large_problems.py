@@ -20,23 +20,23 @@ from functools import partial
 
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import LimitReachedError
-from tilewright.formulation.mapping.axis_groups import EVERY_INTEGER
-from tilewright.formulation.mapping.compulsory import least_key
-from tilewright.formulation.mapping.inner_levels import firsts
-from tilewright.formulation.mapping.outer_levels import first_stores
+from tilewright.formulation.mapping.parts.compulsory import least_key
+from tilewright.formulation.mapping.parts.inner_levels import firsts
+from tilewright.formulation.mapping.parts.outer_levels import first_stores
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
+from tilewright.formulation.mapping.tiles.axis_groups import EVERY_INTEGER
 from tilewright.solvers.mapping.beside import CLOSE
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
-from tilewright.solvers.mapping.goals import BAND, goal_of
-from tilewright.solvers.mapping.inner_bounds import EFFORT, InnerLevels, inner_keys
-from tilewright.solvers.mapping.outer_bounds import OuterLevels
+from tilewright.solvers.mapping.levels.inner_bounds import EFFORT, InnerLevels, inner_keys
+from tilewright.solvers.mapping.levels.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.part_tiles import PartTiles
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
-from tilewright.solvers.mapping.pattern_machines import PatternSearch
+from tilewright.solvers.mapping.patterns.part_tiles import PartTiles
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
-from tilewright.solvers.mapping.storage_patterns import has_patterns
+from tilewright.solvers.mapping.tree.goals import BAND, goal_of
 
 LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds

@@ -19,12 +19,12 @@ import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
-from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.cost.base import Statement
-from tilewright.formulation.mapping.dataflow import style_demands
+from tilewright.formulation.mapping.demands.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.chains import AxisGroup
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Floats, Indices, Int64s
 from tilewright.hardware.mapping.fitted import fitted

@@ -53,7 +53,7 @@ def is_prepared(text: str) -> bool:
     """Whether nothing has to be compiled before the method can do all it does."""
     if parse_method(text).name not in COMPILED:
         return True
-    from tilewright.solvers.mapping.program import is_compiled
+    from tilewright.solvers.mapping.compiled.program import is_compiled
 
     return is_compiled()
 
@@ -61,6 +61,6 @@ def is_prepared(text: str) -> bool:
 def prepare(text: str, over: Callable[[], bool] = lambda: False) -> None:
     """Compile or load what the method needs until the caller is over; then it goes on in the background."""
     if parse_method(text).name in COMPILED:
-        from tilewright.solvers.mapping.program import await_compiled
+        from tilewright.solvers.mapping.compiled.program import await_compiled
 
         await_compiled(over)

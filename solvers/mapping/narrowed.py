@@ -14,13 +14,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
-from tilewright.formulation.mapping.compulsory import least_key
+from tilewright.formulation.mapping.parts.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.method import Outcome, states_models
-from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.layout import LegalTables
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.tree.goals import Minimum
+from tilewright.solvers.mapping.tree.layout import LegalTables
 
 MOST_STATED = 200_000  # rows of tiles of all axis groups, in a model of a mathematical program
 MOST_TABLED = 1_000_000  # rows of tables that other methods read

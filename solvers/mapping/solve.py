@@ -8,17 +8,17 @@ from contextlib import suppress
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.uneven_parts import has_uneven_parts
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
-from tilewright.formulation.mapping.uneven_parts import has_uneven_parts
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.garbage import seldom_collected
+from tilewright.solvers.mapping.arrangements.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
-from tilewright.solvers.mapping.storage_patterns import has_patterns
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.running import SearchRun, run_method
 
 AUTO = "auto"

@@ -15,20 +15,20 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
-from tilewright.formulation.mapping.axis_groups import perfect_rows
-from tilewright.formulation.mapping.chains import MANY_ROWS
-from tilewright.formulation.mapping.compulsory import least_key
+from tilewright.formulation.mapping.parts.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping import bound_program
-from tilewright.solvers.mapping.goals import Minimum
+from tilewright.formulation.mapping.tiles.axis_groups import perfect_rows
+from tilewright.formulation.mapping.tiles.chains import MANY_ROWS
+from tilewright.solvers.mapping.compiled import bound_program
 from tilewright.solvers.mapping.large_problems import PERFECT
-from tilewright.solvers.mapping.layout import MOST_TOGETHER, LegalTables, laid_out
-from tilewright.solvers.mapping.outside_first import ways_of_deciding
+from tilewright.solvers.mapping.levels.outside_first import ways_of_deciding
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.shared_tables import MOST_SHARED_ROWS, tables_beside
-from tilewright.solvers.mapping.sub_machines import beside
-from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.patterns.sub_machines import beside
+from tilewright.solvers.mapping.tables.shared_tables import MOST_SHARED_ROWS, tables_beside
+from tilewright.solvers.mapping.tree.goals import Minimum
+from tilewright.solvers.mapping.tree.layout import MOST_TOGETHER, LegalTables, laid_out
+from tilewright.solvers.mapping.tree.tree import Tree
 
 _TURN = 200_000  # nodes bounded in the first turn
 _GROWTH = 1.5  # of every further one

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.dataflow import style_demands
+from tilewright.formulation.mapping.demands.dataflow import style_demands
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import IMPERFECT, LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective

@@ -30,9 +30,14 @@ from tilewright.report.checks.mapping.answer_sets import further_faults
 from tilewright.report.records.files import parse_document, read_data, render
 from tilewright.report.records.mapping.build import layer_record, then_record
 from tilewright.report.records.mapping.claims import claim_of
-from tilewright.solvers.mapping.adoption import adopted, undominated
-from tilewright.solvers.mapping.answer_sets import AnswerSet, best_mappings, optimal_mappings, pareto_front
-from tilewright.solvers.mapping.second_opinion import prove
+from tilewright.solvers.mapping.answers.adoption import adopted, undominated
+from tilewright.solvers.mapping.answers.answer_sets import (
+    AnswerSet,
+    best_mappings,
+    optimal_mappings,
+    pareto_front,
+)
+from tilewright.solvers.mapping.answers.second_opinion import prove
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -42,7 +47,7 @@ TINY = "gemm:M=4,N=2,K=4"
 LONG = "conv:N=16,K=480,C=360,P=60,Q=60,R=3,S=3,pad=1"
 """A layer with a mapping at once, whose front takes much longer."""
 
-SEARCHES = "tilewright.solvers.mapping.answer_set_searches"
+SEARCHES = "tilewright.solvers.mapping.answers.answer_set_searches"
 
 ALL = ("--pareto", "--best", "4", "--all-optimal")
 EYERISS = ("-a", "eyeriss-168", "--factors", "perfect", "-o", "edp", "-q")

@@ -17,13 +17,13 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import second_opinion
-from tilewright.solvers.mapping.answer_sets import best_mappings
+from tilewright.solvers.mapping.answers import second_opinion
+from tilewright.solvers.mapping.answers.answer_sets import best_mappings
+from tilewright.solvers.mapping.answers.second_opinion import proof_solvers
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.cpsat import solver as cpsat_solver
 from tilewright.solvers.mapping.presolve.dive import Dive
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace
-from tilewright.solvers.mapping.second_opinion import proof_solvers
 from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.mapping.layer_text import parse_layer
 

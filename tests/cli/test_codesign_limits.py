@@ -14,8 +14,8 @@ from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.scheduling.herald.codesign import CodesignSearch, Division
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
-from tilewright.solvers.scheduling.herald import costs, division_costs
-from tilewright.solvers.scheduling.herald.partition_search import LeastBoundFirst
+from tilewright.solvers.scheduling.herald.cost_tables import costs, division_costs
+from tilewright.solvers.scheduling.herald.partitions.partition_search import LeastBoundFirst
 
 
 @pytest.fixture(autouse=True)

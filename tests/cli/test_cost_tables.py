@@ -20,7 +20,7 @@ from tampering import flipped, tampered
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
-from tilewright.solvers.scheduling.herald.store import CostStore
+from tilewright.solvers.scheduling.herald.cost_tables.store import CostStore
 
 SCHEDULE = ("schedule", "model.yaml", "--system", "system.yaml", "-o", "edp", "--threads", 1, "-f", "json")
 CODESIGN = ("codesign", "model.yaml", "--class", "edge", "-o", "edp", "--gap", "0.5", "--threads", 1, "-q")

@@ -116,7 +116,9 @@ def test_clash_names_the_level(call: Call, tmp_path: Path, network: Path) -> Non
 
 def test_clash_that_takes_too_long_is_left_out(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """Infeasibility stands without its explanation."""
-    monkeypatch.setattr("tilewright.solvers.mapping.minimal_conflicts.minimal_conflict", lambda *_: ())
+    monkeypatch.setattr(
+        "tilewright.solvers.mapping.answers.minimal_conflicts.minimal_conflict", lambda *_: ()
+    )
     outcome = call("map", SMALL, *ARCH, "--constraint", "cycles<=10", "-f", "json")
     assert outcome.code == 3
     layer = outcome.document["layers"][0]

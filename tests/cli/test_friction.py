@@ -14,7 +14,7 @@ from calls import SMALL, Call
 from tilewright.cli import completion
 from tilewright.cli.doctor import _kept
 from tilewright.cli.main import app
-from tilewright.solvers.mapping.program import BOUNDS
+from tilewright.solvers.mapping.compiled.program import BOUNDS
 
 NAMED = ("--arch", "--system", "--solver", "--method", "--methods", "--class", "--cost-model", "--factors")
 ONE_PE = """\

@@ -21,8 +21,8 @@ from tilewright.formulation.scheduling.herald.problem import ScheduleObjective, 
 from tilewright.hardware.scheduling.herald import classes
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass
 from tilewright.report.records.scheduling.herald.problem import ProblemRecord, problem_record
-from tilewright.solvers.scheduling.herald.infeasibility import Finding, schedule_below
-from tilewright.solvers.scheduling.herald.multipliers import multiplier_bound
+from tilewright.solvers.scheduling.herald.lower_bounds.multipliers import multiplier_bound
+from tilewright.solvers.scheduling.herald.second_opinions.infeasibility import Finding, schedule_below
 
 Document = dict[str, Any]
 

@@ -21,7 +21,7 @@ from shipped import follows_schema
 from tilewright.api.live import LiveDocument
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
 from tilewright.foundation.processes import shielded
-from tilewright.solvers.mapping import network_search
+from tilewright.solvers.mapping.networks import network_search
 from tilewright.solvers.running import SearchRun
 
 LARGER = "conv:N=48,K=1440,C=720,P=60,Q=60,R=3,S=3,pad=1"

@@ -21,8 +21,9 @@ from tilewright.hardware.mapping.load import load_description
 from tilewright.hardware.mapping.variations import parse_variation
 from tilewright.report.checks.mapping.explore import explore_faults
 from tilewright.report.records.mapping.explore import ExploreDocument
-from tilewright.solvers.mapping import branch, tree
+from tilewright.solvers.mapping import branch
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree import tree
 from tilewright.workloads.catalog import resolve_model
 
 SPM, RF = "levels.SPM.capacity=16kB..64kB*4", "levels.RF.capacity=16B..64B*2"

@@ -11,9 +11,9 @@ from instances import Instance, instances
 
 from tilewright.formulation.expression import Variable, ceil_div
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.tables import GroupTable, local_nodes
+from tilewright.formulation.mapping.tiles import columns
+from tilewright.formulation.mapping.tiles.tables import GroupTable, local_nodes
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.hardware.mapping.load import load_engine

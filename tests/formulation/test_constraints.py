@@ -17,8 +17,12 @@ from instances import Instance, instances, metric_caps, order_rules, tile_rules
 
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.exact import ExactReader
-from tilewright.formulation.mapping.constraints import applicable, network_constraints, parse_constraints
-from tilewright.formulation.mapping.demand import read_demand
+from tilewright.formulation.mapping.demands.constraints import (
+    applicable,
+    network_constraints,
+    parse_constraints,
+)
+from tilewright.formulation.mapping.demands.demand import read_demand
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective

@@ -17,9 +17,9 @@ from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.report.text.mapping.effort import effort_lines
-from tilewright.solvers.mapping import descent_kernel
-from tilewright.solvers.mapping.bound_program import BoundProgram
-from tilewright.solvers.mapping.descent_state import BOUNDED, Stack
+from tilewright.solvers.mapping.compiled import descent_kernel
+from tilewright.solvers.mapping.compiled.bound_program import BoundProgram
+from tilewright.solvers.mapping.compiled.descent_state import BOUNDED, Stack
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 

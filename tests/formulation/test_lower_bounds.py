@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from instances import hierarchies, operators
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.arrangements import Segment, useful_dims
-from tilewright.formulation.mapping.compulsory import least_accesses, least_cycles, splits
 from tilewright.formulation.mapping.cost.base import ByStore
+from tilewright.formulation.mapping.nests.arrangements import Segment, useful_dims
+from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_cycles, splits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel

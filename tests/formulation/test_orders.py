@@ -15,7 +15,7 @@ from instances import KINDS, Instance, dmazerunners, hierarchies, operators
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Node, Temporal
-from tilewright.formulation.mapping.orders import (
+from tilewright.formulation.mapping.nests.orders import (
     OrderClass,
     all_order_classes,
     order_classes,

@@ -14,11 +14,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping import piece_arrays
-from tilewright.formulation.mapping.chains import balanced_chains, perfect_chains
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
-from tilewright.formulation.mapping.pieces import covered, cut, distinct_sums, number
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.tiles import piece_arrays
+from tilewright.formulation.mapping.tiles.chains import balanced_chains, perfect_chains
+from tilewright.formulation.mapping.tiles.pieces import covered, cut, distinct_sums, number
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel

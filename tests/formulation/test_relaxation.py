@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import Instance, instances
 
-from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.relaxation import (
+from tilewright.formulation.mapping.parts.relaxation import (
     legal_sizes,
     problem_tables,
     root_bound,
     usable_rows,
     wanted_rows,
 )
+from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.load import load_engine

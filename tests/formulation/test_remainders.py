@@ -11,9 +11,9 @@ import pytest
 
 from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.blocks import Block
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.remainders import MergedCuts, counts_merged_cuts
+from tilewright.formulation.mapping.nests.blocks import Block
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
 from tilewright.hardware.mapping.engine import ArrayAxis
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.workloads.mapping.einsum import nest as einsum

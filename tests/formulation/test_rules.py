@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from tilewright.formulation.mapping.axis_groups import RowFilter
-from tilewright.formulation.mapping.blocks import Block
-from tilewright.formulation.mapping.constraints import Constraints, parse_constraints
 from tilewright.formulation.mapping.cost import Limit, Statement
-from tilewright.formulation.mapping.dataflow import style_demands
-from tilewright.formulation.mapping.demand import no_loop
+from tilewright.formulation.mapping.demands.constraints import Constraints, parse_constraints
+from tilewright.formulation.mapping.demands.dataflow import style_demands
+from tilewright.formulation.mapping.demands.demand import no_loop
+from tilewright.formulation.mapping.demands.rules import Evaluated
 from tilewright.formulation.mapping.mapping import Spatial
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.blocks import Block
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.rules import Evaluated
+from tilewright.formulation.mapping.tiles.axis_groups import RowFilter
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.foundation.errors import InputError

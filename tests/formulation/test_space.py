@@ -20,10 +20,14 @@ from reference import convolution, load
 
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping import axis_groups
-from tilewright.formulation.mapping import chains as chains_of_tiles
-from tilewright.formulation.mapping.axis_groups import perfect_rows
-from tilewright.formulation.mapping.chains import (
+from tilewright.formulation.mapping.mapping import Spatial
+from tilewright.formulation.mapping.parts.relaxation import legal_groups
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.mapping.tiles import axis_groups
+from tilewright.formulation.mapping.tiles import chains as chains_of_tiles
+from tilewright.formulation.mapping.tiles.axis_groups import perfect_rows
+from tilewright.formulation.mapping.tiles.chains import (
     MANY_ROWS,
     SparseChains,
     axis_group_dims,
@@ -34,10 +38,6 @@ from tilewright.formulation.mapping.chains import (
     halved_chains,
     perfect_chains,
 )
-from tilewright.formulation.mapping.mapping import Spatial
-from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.relaxation import legal_groups
-from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel

@@ -13,8 +13,8 @@ from effort import effort
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilewright.formulation.mapping import window_arrays, windows
-from tilewright.solvers.mapping.program import BOUNDS
+from tilewright.formulation.mapping.tiles import window_arrays, windows
+from tilewright.solvers.mapping.compiled.program import BOUNDS
 
 Case = tuple[tuple[tuple[int, ...], ...], tuple[str, ...], tuple[int, ...]]
 

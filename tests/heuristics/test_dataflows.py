@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from reference import convolution, load
 
-from tilewright.formulation.mapping.dataflow import DATAFLOWS, Dataflow, restricted
+from tilewright.formulation.mapping.demands.dataflow import DATAFLOWS, Dataflow, restricted
 from tilewright.formulation.mapping.mapping import Spatial
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective

@@ -17,9 +17,9 @@ from reference import convolution, load
 from studies.dmazerunner_counting import count_tilings
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.orders import all_order_classes
+from tilewright.formulation.mapping.nests.orders import all_order_classes
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine

@@ -24,11 +24,11 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_attempts import TELLING, Attempts
-from tilewright.solvers.scheduling.herald.beam_chains import ALL, Chaining, Telling
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
-from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+from tilewright.solvers.scheduling.herald.beams.beam_attempts import TELLING, Attempts
+from tilewright.solvers.scheduling.herald.beams.beam_chains import ALL, Chaining, Telling
+from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch, Part, Shape
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.prices import Prices, even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
 SHAPE = Shape(20, 60, 0.0, 1.0, ALL)

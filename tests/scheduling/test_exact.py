@@ -23,9 +23,9 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleResult, ScheduleSearch
 from tilewright.solvers import cpsat_rows
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.registry import METHODS
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 
 
 def solved(

@@ -24,17 +24,17 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
-from tilewright.solvers.scheduling.herald import heavy_chains
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds
-from tilewright.solvers.scheduling.herald.front import Front
-from tilewright.solvers.scheduling.herald.heavy_chains import (
+from tilewright.solvers.scheduling.herald.lower_bounds import heavy_chains
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.heavy_chains import (
     ChainRelaxation,
     heaviest_chains,
     sequence_heavy_chains,
     undominated,
 )
-from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
 WORTH = st.sampled_from([0.0, 0.1, 1.0, 3.0])
 SHARE = st.sampled_from([0, 1, 2, 7])

@@ -21,11 +21,11 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
-from tilewright.solvers.scheduling.herald import heavy_runs
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.heavy_runs import heavy_tasks, sequence_heavy_runs
-from tilewright.solvers.scheduling.herald.prices import even_prices
+from tilewright.solvers.scheduling.herald.lower_bounds import heavy_runs
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.lower_bounds.heavy_runs import heavy_tasks, sequence_heavy_runs
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.prices import even_prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
 

@@ -32,9 +32,9 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     initial_order,
 )
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.registry import METHODS
-from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
+from tilewright.solvers.scheduling.herald.second_opinions.second_opinion import ask_for_better
 from tilewright.solvers.second_opinion import Verdict
 
 

@@ -28,16 +28,17 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald import cpsat, relaxations
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.dispatching import Dispatching
-from tilewright.solvers.scheduling.herald.front import Front
+from tilewright.solvers.scheduling.herald import cpsat
 from tilewright.solvers.scheduling.herald.improving import Improver
-from tilewright.solvers.scheduling.herald.list_kernel import Cooling
-from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+from tilewright.solvers.scheduling.herald.lower_bounds import relaxations
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.relaxations import Relaxation
 from tilewright.solvers.scheduling.herald.registry import METHODS
-from tilewright.solvers.scheduling.herald.relaxations import Relaxation
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.dispatching import Dispatching
+from tilewright.solvers.scheduling.herald.walks.list_kernel import Cooling
+from tilewright.solvers.scheduling.herald.walks.prices import Prices, even_prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])

@@ -22,11 +22,11 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
-from tilewright.solvers.scheduling.herald import long_tasks
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.bounds import SAFETY, basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.long_tasks import LongTasks, Span, spans_with
-from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.lower_bounds import long_tasks
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import SAFETY, basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks, Span, spans_with
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
 TIMED = st.sampled_from([ScheduleObjective.MAKESPAN, ScheduleObjective.EDP])
 

@@ -26,7 +26,7 @@ from tilewright.solvers.scheduling.herald import merging
 from tilewright.solvers.scheduling.herald.improving import Improver
 from tilewright.solvers.scheduling.herald.merged_search import MergedSearch
 from tilewright.solvers.scheduling.herald.merging import merged
-from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+from tilewright.solvers.scheduling.herald.walks.prices import Prices, even_prices
 
 GRAINS = st.sampled_from([0.0, 0.3, 100.0])
 

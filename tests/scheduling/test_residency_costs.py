@@ -25,10 +25,10 @@ from tilewright.hardware.scheduling.herald.system_file import load_system, parse
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.report.records.scheduling.herald.problem import problem_record
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.build import schedule_problem
+from tilewright.solvers.scheduling.herald.cost_tables.build import schedule_problem
+from tilewright.solvers.scheduling.herald.cost_tables.residency_costs import network_boundary
 from tilewright.solvers.scheduling.herald.registry import METHODS
-from tilewright.solvers.scheduling.herald.residency_costs import network_boundary
-from tilewright.solvers.scheduling.herald.second_opinion import ask_for_better
+from tilewright.solvers.scheduling.herald.second_opinions.second_opinion import ask_for_better
 from tilewright.solvers.second_opinion import Verdict
 from tilewright.workloads.blueprint import Blueprint
 from tilewright.workloads.scheduling.workload import Part, Workload

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, feasible_options
 from tilewright.foundation.arrays import Int64s
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, task_graph
-from tilewright.solvers.scheduling.herald.sequence_times_kernel import room, times_of, try_move
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing, task_graph
+from tilewright.solvers.scheduling.herald.walks.sequence_times_kernel import room, times_of, try_move
 
 MOVES = 30
 

@@ -13,7 +13,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
+from tilewright.solvers.scheduling.herald.cost_tables.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.registry import METHODS
 
 

@@ -20,7 +20,7 @@ from tilewright.hardware.scheduling.herald.variants import named_flows
 from tilewright.report.checks.scheduling.herald.codesign import check_codesign
 from tilewright.report.records.scheduling.herald.document import CodesignDocument
 from tilewright.solvers.scheduling import own_costs
-from tilewright.solvers.scheduling.herald import division_costs
+from tilewright.solvers.scheduling.herald.cost_tables import division_costs
 
 LAYER = "gemm:M=1,N=4,K=4"
 VARY = {"slow.levels.RF.energy": "0.25,4", "wide.compute.element_bits": "8,16"}

@@ -21,7 +21,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.answer_sets import (
+from tilewright.solvers.mapping.answers.answer_sets import (
     best_mappings,
     minimal_conflict,
     optimal_mappings,

@@ -19,10 +19,10 @@ from tilewright.formulation.expression import Constant, Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.expression.nodes import Product
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping.array_bounds import (
+from tilewright.solvers.mapping.tables.array_bounds import (
     ArrayBounds,
     Distinct,
     alike,

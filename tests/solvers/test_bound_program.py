@@ -14,15 +14,15 @@ from instances import Instance, instances
 
 from tilewright.formulation.expression import Expr, Variable, function
 from tilewright.formulation.expression.interval import IntervalReader
-from tilewright.formulation.mapping import columns
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles import columns
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Floats
-from tilewright.solvers.mapping import opcodes
-from tilewright.solvers.mapping.array_bounds import ArrayBounds
-from tilewright.solvers.mapping.bound_program import BoundProgram
-from tilewright.solvers.mapping.staged_tables import StagedTable
-from tilewright.solvers.mapping.stages import stages_of
+from tilewright.solvers.mapping.compiled import opcodes
+from tilewright.solvers.mapping.compiled.bound_program import BoundProgram
+from tilewright.solvers.mapping.tables.array_bounds import ArrayBounds
+from tilewright.solvers.mapping.tables.staged_tables import StagedTable
+from tilewright.solvers.mapping.tables.stages import stages_of
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=50_000)

@@ -21,8 +21,10 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import large_problems, layout, program, tree
+from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping.compiled import program
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree import layout, tree
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d
 
 OPTIMA = load("dmazerunner_optima.json", "layers")

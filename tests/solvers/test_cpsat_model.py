@@ -15,7 +15,7 @@ from ortools.sat.python import cp_model
 from tilewright.formulation.expression.exact import ExactReader, evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.mapping.cpsat import statement as statement_module
 from tilewright.solvers.mapping.cpsat.outer_tiles import confined, join_outer_tiles

@@ -13,7 +13,7 @@ from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.hardware.mapping.load import load_engine

@@ -20,18 +20,26 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping import best_first, descent, descent_state
-from tilewright.solvers.mapping.cuts import EVERYTHING, Cut, cut_at, cut_below, cut_by_front, wanted_by
-from tilewright.solvers.mapping.descent import Descent
-from tilewright.solvers.mapping.descent_order import note_split, order_groups
-from tilewright.solvers.mapping.descent_state import Decisions, Stack, decisions_of, new_stack
-from tilewright.solvers.mapping.goals import Goal, Minimum
-from tilewright.solvers.mapping.layout import laid_out
-from tilewright.solvers.mapping.nodes import Leaves, Nodes
-from tilewright.solvers.mapping.refinement import Refinement
+from tilewright.solvers.mapping.compiled import descent_state
+from tilewright.solvers.mapping.compiled.cuts import (
+    EVERYTHING,
+    Cut,
+    cut_at,
+    cut_below,
+    cut_by_front,
+    wanted_by,
+)
+from tilewright.solvers.mapping.compiled.descent_order import note_split, order_groups
+from tilewright.solvers.mapping.compiled.descent_state import Decisions, Stack, decisions_of, new_stack
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.stages import Stage
-from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.tables.stages import Stage
+from tilewright.solvers.mapping.tree import best_first, descent
+from tilewright.solvers.mapping.tree.descent import Descent
+from tilewright.solvers.mapping.tree.goals import Goal, Minimum
+from tilewright.solvers.mapping.tree.layout import laid_out
+from tilewright.solvers.mapping.tree.nodes import Leaves, Nodes
+from tilewright.solvers.mapping.tree.refinement import Refinement
+from tilewright.solvers.mapping.tree.tree import Tree
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=12, largest=2_000)

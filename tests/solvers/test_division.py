@@ -15,18 +15,18 @@ from stops import in_blocks_of
 
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping import relaxation
-from tilewright.formulation.mapping.chains import balanced_chains, halved_chains
+from tilewright.formulation.mapping.parts import relaxation
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.chains import balanced_chains, halved_chains
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import tree
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.division import divided
-from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.layout import laid_out
-from tilewright.solvers.mapping.part_bounds import PartBounds
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree import tree
+from tilewright.solvers.mapping.tree.division import divided
+from tilewright.solvers.mapping.tree.goals import Minimum
+from tilewright.solvers.mapping.tree.layout import laid_out
+from tilewright.solvers.mapping.tree.part_bounds import PartBounds
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 

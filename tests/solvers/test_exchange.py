@@ -13,19 +13,19 @@ from effort import effort
 from random_machines import random_engine
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping import exchange
-from tilewright.formulation.mapping.exchange import exchangeable_axes, exchangeable_groups
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage
+from tilewright.formulation.mapping.nests import exchange
+from tilewright.formulation.mapping.nests.exchange import exchangeable_axes, exchangeable_groups
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.hardware.mapping.timing import Timing
-from tilewright.solvers.mapping.best_first import BestFirst
-from tilewright.solvers.mapping.goals import LeastEnergy, Minimum
-from tilewright.solvers.mapping.layout import laid_out
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree.best_first import BestFirst
+from tilewright.solvers.mapping.tree.goals import LeastEnergy, Minimum
+from tilewright.solvers.mapping.tree.layout import laid_out
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 LAYERS = (

@@ -24,14 +24,14 @@ from tilewright.formulation.mapping.fused.tree import Branch, Leaf, SharedLoop, 
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.fused.candidate import Candidate
-from tilewright.solvers.mapping.fused.compulsory import least_energy
-from tilewright.solvers.mapping.fused.first_bound import FirstBounds, Step
+from tilewright.solvers.mapping.fused.floors.compulsory import least_energy
+from tilewright.solvers.mapping.fused.floors.first_bound import FirstBounds, Step
+from tilewright.solvers.mapping.fused.floors.room_bounds import passes
 from tilewright.solvers.mapping.fused.prices import at_price
-from tilewright.solvers.mapping.fused.room_bounds import passes
 from tilewright.solvers.mapping.fused.search import FusedSearch
-from tilewright.solvers.mapping.fused.skeletons import NO_MAPPING
-from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
+from tilewright.solvers.mapping.fused.trees.candidate import Candidate
+from tilewright.solvers.mapping.fused.trees.skeletons import NO_MAPPING
+from tilewright.solvers.mapping.fused.trees.turn_engine import TurnEngines
 from tilewright.workloads.mapping.operators import conv2d, gemm
 
 HIERARCHY = cost_model("hierarchy")

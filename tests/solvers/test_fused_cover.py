@@ -10,8 +10,8 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.fused.group import Reading
 from tilewright.solvers.mapping.fused.columns.cover_model import least_cover as modelled_cover
 from tilewright.solvers.mapping.fused.columns.linked import Linked
-from tilewright.solvers.mapping.fused.cover import Group, least_cover
-from tilewright.solvers.mapping.fused.groups import GroupGraph
+from tilewright.solvers.mapping.fused.covers.cover import Group, least_cover
+from tilewright.solvers.mapping.fused.covers.groups import GroupGraph
 from tilewright.workloads.mapping.operators import elementwise
 from tilewright.workloads.network import Layer, Link, Network
 

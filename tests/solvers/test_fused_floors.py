@@ -20,12 +20,12 @@ from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.fused.group import FusedGroup
 from tilewright.formulation.mapping.fused.tree import Branch
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
-from tilewright.solvers.mapping.fused import layer_floors
-from tilewright.solvers.mapping.fused.candidate import Candidate
-from tilewright.solvers.mapping.fused.layer_floors import Asked, Floor, LayerFloors
+from tilewright.solvers.mapping.fused.floors import layer_floors
+from tilewright.solvers.mapping.fused.floors.layer_floors import Asked, Floor, LayerFloors
+from tilewright.solvers.mapping.fused.floors.tree_floors import TreeFloors
 from tilewright.solvers.mapping.fused.search import FusedSearch
-from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
-from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
+from tilewright.solvers.mapping.fused.trees.candidate import Candidate
+from tilewright.solvers.mapping.fused.trees.skeletons import SkeletonSpace
 from tilewright.workloads.mapping.operators import gemm
 
 HIERARCHY = cost_model("hierarchy")

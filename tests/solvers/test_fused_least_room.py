@@ -18,10 +18,10 @@ from stops import AfterChecks
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.fused.group import FusedGroup, Reading
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.fused.least_room import never_fits
+from tilewright.solvers.mapping.fused.floors.least_room import never_fits
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
-from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.trees.skeletons import SkeletonSpace
 from tilewright.workloads.linked_layers import linked_network
 from tilewright.workloads.mapping.layer_reads import Reading as Linked
 from tilewright.workloads.mapping.operators import gemm

@@ -20,8 +20,8 @@ from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.fused.mirror import mirrored_ranks
 from tilewright.solvers.mapping.fused.search import FusedSearch
+from tilewright.solvers.mapping.fused.trees.mirror import mirrored_ranks
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d, pool2d
 

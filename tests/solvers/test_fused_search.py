@@ -337,7 +337,7 @@ def test_a_turn_that_a_limit_cuts_short_leaves_its_tree_open(monkeypatch: pytest
         other = solve(problem.minimising(parse_objective("cycles")), name)
         return replace(other, status=Status.FEASIBLE, bound=None)
 
-    monkeypatch.setattr("tilewright.solvers.mapping.fused.turn_solver.solve", stopped)
+    monkeypatch.setattr("tilewright.solvers.mapping.fused.trees.turn_solver.solve", stopped)
     search = FusedSearch(group, engine, HIERARCHY, limits)
     first = search.run()
     assert not first.complete

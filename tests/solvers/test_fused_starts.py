@@ -20,8 +20,8 @@ from tilewright.formulation.mapping.fused.tree import HALOS, Branch, Leaf, Share
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.membership import FusedSpace
 from tilewright.solvers.mapping.fused.search import FusedSearch
+from tilewright.solvers.mapping.fused.trees.membership import FusedSpace
 
 HIERARCHY = cost_model("hierarchy")
 

@@ -22,7 +22,7 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.fused.search import FusedSearch
-from tilewright.solvers.mapping.fused.skeletons import NO_MAPPING
+from tilewright.solvers.mapping.fused.trees.skeletons import NO_MAPPING
 from tilewright.workloads.mapping.operators import conv2d, depthwise_conv2d
 
 HIERARCHY = cost_model("hierarchy")

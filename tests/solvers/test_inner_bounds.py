@@ -16,19 +16,21 @@ from stops import in_blocks_of
 from written_out import keys_of_mappings
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.inner_levels import firsts
+from tilewright.formulation.mapping.parts.inner_levels import firsts
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import inner_bounds, large_problems, pattern_bounds
+from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.inner_bounds import InnerLevels, inner_keys
 from tilewright.solvers.mapping.large_problems import OF_INNER_LEVELS, _search_tiles_of_inner_levels
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.levels import inner_bounds
+from tilewright.solvers.mapping.levels.inner_bounds import InnerLevels, inner_keys
+from tilewright.solvers.mapping.patterns import pattern_bounds
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.patterns.weighted_sums import corners, least_keys
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.weighted_sums import corners, least_keys
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 

@@ -13,7 +13,7 @@ from interpreted import interpreted
 
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.solvers.mapping.answer_sets import best_mappings
+from tilewright.solvers.mapping.answers.answer_sets import best_mappings
 from tilewright.solvers.mapping.solve import solve
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(

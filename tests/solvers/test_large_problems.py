@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from instances import Instance, instances
 
 from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
-from tilewright.formulation.mapping import axis_groups, chains
+from tilewright.formulation.mapping.parts.relaxation import legal_sizes
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.relaxation import legal_sizes
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tiles import axis_groups, chains
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
@@ -23,9 +23,9 @@ from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import SPARSE, is_large, offer_initial_solution
-from tilewright.solvers.mapping.pattern_bounds import has_store_bounds
+from tilewright.solvers.mapping.patterns.pattern_bounds import has_store_bounds
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 

@@ -13,10 +13,10 @@ from clocks import delay
 from effort import effort
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping import columns
+from tilewright.formulation.mapping.parts.relaxation import problem_tables
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.relaxation import problem_tables
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
+from tilewright.formulation.mapping.tiles import columns
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status

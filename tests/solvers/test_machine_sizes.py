@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.dataflow import style_demands
+from tilewright.formulation.mapping.demands.dataflow import style_demands
 from tilewright.formulation.mapping.problem import IMPERFECT, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.styles import dataflow, dataflow_names

@@ -24,11 +24,13 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.candidates import Arena
-from tilewright.solvers.mapping import arrangement_trees, large_problems, narrowed, table_bank, two_orders
+from tilewright.solvers.mapping import large_problems, narrowed, two_orders
+from tilewright.solvers.mapping.arrangements import arrangement_trees
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.first_mapping import offer_one_mapping
-from tilewright.solvers.mapping.shared_tables import tables_beside
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tables import table_bank
+from tilewright.solvers.mapping.tables.shared_tables import tables_beside
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 INSTANCES = instances("hierarchy", most=24, largest=20_000)

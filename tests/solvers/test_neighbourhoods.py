@@ -11,14 +11,19 @@ from stops import AfterChecks
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.idle_levels import loose_levels
+from tilewright.formulation.mapping.nests.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
-from tilewright.solvers.mapping import neighbourhoods
 from tilewright.solvers.mapping.first_mapping import offer_one_mapping
-from tilewright.solvers.mapping.neighbourhoods import Neighbourhoods
-from tilewright.solvers.mapping.pattern_machines import levels_of, machine_of, machines_stand_alone, stores_of
+from tilewright.solvers.mapping.patterns import neighbourhoods
+from tilewright.solvers.mapping.patterns.neighbourhoods import Neighbourhoods
+from tilewright.solvers.mapping.patterns.pattern_machines import (
+    levels_of,
+    machine_of,
+    machines_stand_alone,
+    stores_of,
+)
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
 from tilewright.solvers.mapping.solve import solve
 

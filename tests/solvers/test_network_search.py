@@ -16,12 +16,13 @@ from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import network_search, two_orders
-from tilewright.solvers.mapping.layout import LegalTables
-from tilewright.solvers.mapping.network_problem import NetworkProblem, network_problem
-from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
-from tilewright.solvers.mapping.shared_tables import SharedTables
+from tilewright.solvers.mapping import two_orders
+from tilewright.solvers.mapping.networks import network_search
+from tilewright.solvers.mapping.networks.network_problem import NetworkProblem, network_problem
+from tilewright.solvers.mapping.networks.network_search import LayerAnswer, search_network
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tables.shared_tables import SharedTables
+from tilewright.solvers.mapping.tree.layout import LegalTables
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.selection import SelectedLayer
 

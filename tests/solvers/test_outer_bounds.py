@@ -19,9 +19,9 @@ from written_out import keys_of_mappings
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.compulsory import least_accesses, least_key
 from tilewright.formulation.mapping.mapping import Storage
-from tilewright.formulation.mapping.outer_levels import first_stores, knowing_inside, outer_problem
+from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_key
+from tilewright.formulation.mapping.parts.outer_levels import first_stores, knowing_inside, outer_problem
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
@@ -29,9 +29,10 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import large_problems, outer_bounds
+from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.large_problems import OF_OUTER_LEVELS, _search_tiles_of_outer_levels
-from tilewright.solvers.mapping.outer_bounds import OuterLevels
+from tilewright.solvers.mapping.levels import outer_bounds
+from tilewright.solvers.mapping.levels.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator, Role

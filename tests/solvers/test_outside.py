@@ -21,7 +21,7 @@ from tilewright.formulation.result import Origin, Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.heuristics.mapping.registry import HEURISTICS
-from tilewright.solvers.mapping.answer_sets import best_mappings, optimal_mappings, pareto_front
+from tilewright.solvers.mapping.answers.answer_sets import best_mappings, optimal_mappings, pareto_front
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import offer_initial_solution
 from tilewright.solvers.mapping.methods import method

@@ -13,12 +13,12 @@ from instances import hierarchies, operators
 from scratchpad_machines import LAYERS, scratchpads
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.outer_levels import first_levels, knowing_inside
+from tilewright.formulation.mapping.parts.outer_levels import first_levels, knowing_inside
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.outside_first import seen_from_outside, ways_of_deciding
+from tilewright.solvers.mapping.levels.outside_first import seen_from_outside, ways_of_deciding
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 

@@ -15,12 +15,13 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import large_problems, pattern_bounds
+from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.inner_bounds import inner_keys
 from tilewright.solvers.mapping.large_problems import OF_PARTS, offer_initial_solution
-from tilewright.solvers.mapping.part_tiles import PartTiles
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.levels.inner_bounds import inner_keys
+from tilewright.solvers.mapping.patterns import pattern_bounds
+from tilewright.solvers.mapping.patterns.part_tiles import PartTiles
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import conv2d
 

@@ -18,10 +18,9 @@ from uneven_oracle import DIVISORS, LEAST, Oracle
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.outer_levels import outside as outside_loops
-from tilewright.formulation.mapping.passing import least_read, passing
-from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.segment_parts import (
+from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
+from tilewright.formulation.mapping.parts.passing import least_read, passing
+from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     has_parts,
     inner_arrangements,
@@ -35,10 +34,11 @@ from tilewright.formulation.mapping.segment_parts import (
     tiles_at,
     within,
 )
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import arrangement_trees
+from tilewright.solvers.mapping.arrangements import arrangement_trees
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role

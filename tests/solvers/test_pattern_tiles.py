@@ -21,14 +21,14 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping import pattern_tiles, storage_patterns
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds
-from tilewright.solvers.mapping.pattern_machines import Stores, on_own_machine, stores_of
-from tilewright.solvers.mapping.pattern_tiles import Batch, PatternTiles
-from tilewright.solvers.mapping.patterns_together import PatternsTogether
+from tilewright.solvers.mapping.patterns import pattern_tiles, storage_patterns
+from tilewright.solvers.mapping.patterns.pattern_bounds import BoundedPattern, PatternBounds
+from tilewright.solvers.mapping.patterns.pattern_machines import Stores, on_own_machine, stores_of
+from tilewright.solvers.mapping.patterns.pattern_tiles import Batch, PatternTiles
+from tilewright.solvers.mapping.patterns.patterns_together import PatternsTogether
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import has_patterns
 from tilewright.workloads.mapping.operators import gemm
 
 

@@ -19,22 +19,23 @@ from scratchpad_machines import LAYERS, STRIDED, with_buffer
 from stops import in_blocks_of
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.inner_levels import InnerStores, stores_problem
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.inner_levels import InnerStores, stores_problem
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping import inner_fronts, pattern_bounds, patterns_together, storage_patterns
-from tilewright.solvers.mapping.best_first import BestFirst
-from tilewright.solvers.mapping.goals import LeastEnergy
-from tilewright.solvers.mapping.inner_fronts import InnerFront, InnerFronts
-from tilewright.solvers.mapping.layout import laid_out
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds
-from tilewright.solvers.mapping.pattern_machines import levels_of, on_own_machine, stores_of
-from tilewright.solvers.mapping.patterns_together import PatternsTogether, are_bounded_together
+from tilewright.solvers.mapping.levels import inner_fronts
+from tilewright.solvers.mapping.levels.inner_fronts import InnerFront, InnerFronts
+from tilewright.solvers.mapping.patterns import pattern_bounds, patterns_together, storage_patterns
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.patterns.pattern_machines import levels_of, on_own_machine, stores_of
+from tilewright.solvers.mapping.patterns.patterns_together import PatternsTogether, are_bounded_together
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import has_patterns
+from tilewright.solvers.mapping.tree.best_first import BestFirst
+from tilewright.solvers.mapping.tree.goals import LeastEnergy
+from tilewright.solvers.mapping.tree.layout import laid_out
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import gemm
 

@@ -187,7 +187,7 @@ def test_copies_end_with_their_process(tmp_path: Path, number: signal.Signals) -
     before = textwrap.dedent(
         """
         import os, time
-        from tilewright.solvers.mapping import network_search
+        from tilewright.solvers.mapping.networks import network_search
         searched = network_search._NetworkSearch._answer
         def slow(self, index, share, observer):
             with open(f"process-{os.getpid()}", "w"):

@@ -16,8 +16,8 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.least_room import fits_alone
-from tilewright.solvers.mapping.pattern_machines import machine_of
+from tilewright.solvers.mapping.fused.floors.least_room import fits_alone
+from tilewright.solvers.mapping.patterns.pattern_machines import machine_of
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator

@@ -16,10 +16,10 @@ from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import repeated_solves
-from tilewright.solvers.mapping.answer_sets import pareto_front
+from tilewright.solvers.mapping.answers import repeated_solves
+from tilewright.solvers.mapping.answers.answer_sets import pareto_front
+from tilewright.solvers.mapping.answers.repeated_solves import front_by_repeated_solves, lexicographic
 from tilewright.solvers.mapping.exhaustive import minima
-from tilewright.solvers.mapping.repeated_solves import front_by_repeated_solves, lexicographic
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 ENERGY, CYCLES, EDP = (parse_objective(name) for name in ("energy", "cycles", "edp"))

@@ -11,14 +11,14 @@ from scratchpad_machines import LAYERS, scratchpads
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.idle_orders import idle_order_limits
+from tilewright.formulation.mapping.nests.idle_orders import idle_order_limits
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.stages import has_scratchpads, stages_of
-from tilewright.solvers.mapping.storage_patterns import has_patterns
+from tilewright.solvers.mapping.tables.stages import has_scratchpads, stages_of
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 

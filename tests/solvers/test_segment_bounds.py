@@ -20,13 +20,11 @@ from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.arrangements import Arrangement
-from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, least_key
-from tilewright.formulation.mapping.near_storage import spent_elsewhere, storage_of
-from tilewright.formulation.mapping.orders import sliding_dims
-from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import (
+from tilewright.formulation.mapping.nests.arrangements import Arrangement
+from tilewright.formulation.mapping.nests.orders import sliding_dims
+from tilewright.formulation.mapping.parts.compulsory import least_cycles, least_energy, least_key
+from tilewright.formulation.mapping.parts.near_storage import spent_elsewhere, storage_of
+from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     has_parts,
     inner_arrangements,
@@ -41,19 +39,21 @@ from tilewright.formulation.mapping.segment_parts import (
     tiles_at,
     within,
 )
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import among
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import arrangement_trees, inside_together, segment_bounds, turns
-from tilewright.solvers.mapping.best_first import BestFirst
-from tilewright.solvers.mapping.goals import Below, LeastEnergy, Minimum
-from tilewright.solvers.mapping.inside_together import InsideTogether
-from tilewright.solvers.mapping.layout import Layout
-from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.arrangements import arrangement_trees, inside_together, segment_bounds, turns
+from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
+from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree.best_first import BestFirst
+from tilewright.solvers.mapping.tree.goals import Below, LeastEnergy, Minimum
+from tilewright.solvers.mapping.tree.layout import Layout
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm

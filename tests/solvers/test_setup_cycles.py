@@ -12,10 +12,10 @@ import pytest
 from brute import every_mapping
 from effort import effort
 
-from tilewright.formulation.mapping.compulsory import least_key
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.compulsory import least_key
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status

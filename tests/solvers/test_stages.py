@@ -15,15 +15,15 @@ from instances import Instance, instances
 
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping import columns
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables, local_nodes
+from tilewright.formulation.mapping.tiles import columns
+from tilewright.formulation.mapping.tiles.tables import Tables, local_nodes
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import staged_tables
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.staged_tables import StagedTable, decisive
-from tilewright.solvers.mapping.stages import Stage, stages_of
+from tilewright.solvers.mapping.tables import staged_tables
+from tilewright.solvers.mapping.tables.staged_tables import StagedTable, decisive
+from tilewright.solvers.mapping.tables.stages import Stage, stages_of
 from tilewright.workloads.mapping.operators import conv2d
 
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(

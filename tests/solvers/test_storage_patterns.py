@@ -19,17 +19,16 @@ from optional_levels import four_levels
 from written_out import keys_of_mappings
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.compulsory import touched
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping import pattern_descent, storage_patterns
-from tilewright.solvers.mapping.layout import Deciding, orders_of_decisions
-from tilewright.solvers.mapping.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
-from tilewright.solvers.mapping.pattern_descent import Descent
-from tilewright.solvers.mapping.pattern_machines import (
+from tilewright.solvers.mapping.patterns import pattern_descent, storage_patterns
+from tilewright.solvers.mapping.patterns.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
+from tilewright.solvers.mapping.patterns.pattern_descent import Descent
+from tilewright.solvers.mapping.patterns.pattern_machines import (
     Stores,
     levels_of,
     machine_of,
@@ -37,9 +36,10 @@ from tilewright.solvers.mapping.pattern_machines import (
     stores_of,
     storing,
 )
-from tilewright.solvers.mapping.pattern_tiles import PatternTiles
+from tilewright.solvers.mapping.patterns.pattern_tiles import PatternTiles
+from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees, has_patterns
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import PatternTrees, has_patterns
+from tilewright.solvers.mapping.tree.layout import Deciding, orders_of_decisions
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operators import gemm
 

@@ -26,13 +26,10 @@ from uneven_oracle import DIVISORS, LEAST, Oracle
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.chains import AxisGroup
-from tilewright.formulation.mapping.compulsory import least_cycles, least_energy
 from tilewright.formulation.mapping.evaluator import Evaluation
-from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
-from tilewright.formulation.mapping.relaxation import problem_tables, root_bound
-from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import (
+from tilewright.formulation.mapping.parts.compulsory import least_cycles, least_energy
+from tilewright.formulation.mapping.parts.relaxation import problem_tables, root_bound
+from tilewright.formulation.mapping.parts.segment_parts import (
     has_parts,
     inner_arrangements,
     inside_part,
@@ -43,17 +40,20 @@ from tilewright.formulation.mapping.segment_parts import (
     tiles_at,
     within,
 )
+from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import MapSpace
+from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.answer_sets import pareto_front
+from tilewright.solvers.mapping.answers.answer_sets import pareto_front
+from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
 from tilewright.solvers.mapping.explore.features import features_of
-from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree.goals import Minimum
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 MACHINES = Path(__file__).parent.parent / "data" / "strided"

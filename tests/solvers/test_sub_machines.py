@@ -12,19 +12,20 @@ from effort import effort
 from random_machines import loose_problem, smaller
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.idle_levels import loose_levels
+from tilewright.formulation.mapping.nests.idle_levels import loose_levels
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import beside, storage_patterns, sub_machines
+from tilewright.solvers.mapping import beside
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds
-from tilewright.solvers.mapping.pattern_machines import machine_of, machines_stand_alone
+from tilewright.solvers.mapping.patterns import storage_patterns, sub_machines
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.patterns.pattern_machines import machine_of, machines_stand_alone
+from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.storage_patterns import PatternTrees
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 

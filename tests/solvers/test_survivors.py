@@ -12,9 +12,7 @@ from machines_with_parts import drawn, past_a_loose_level, sampled
 from uneven_oracle import DIVISORS, LEAST
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.segment_parts import (
+from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
     filled,
@@ -28,14 +26,16 @@ from tilewright.formulation.mapping.segment_parts import (
     tiles_at,
     within,
 )
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
-from tilewright.solvers.mapping import survivors
-from tilewright.solvers.mapping.cuts import EVERYTHING, Cut
-from tilewright.solvers.mapping.goals import Goal
-from tilewright.solvers.mapping.nodes import Leaves
-from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
-from tilewright.solvers.mapping.survivors import Survivors, where_they_meet
+from tilewright.solvers.mapping.arrangements import survivors
+from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
+from tilewright.solvers.mapping.compiled.cuts import EVERYTHING, Cut
+from tilewright.solvers.mapping.tree.goals import Goal
+from tilewright.solvers.mapping.tree.nodes import Leaves
 
 EDP = parse_objective("edp")
 

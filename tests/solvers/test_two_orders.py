@@ -16,13 +16,16 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import bound_program, layout, table_bank, tree, two_orders
-from tilewright.solvers.mapping.division import divided
-from tilewright.solvers.mapping.goals import Minimum
-from tilewright.solvers.mapping.layout import Deciding, LegalTables, laid_out, orders_of_decisions
-from tilewright.solvers.mapping.outside_first import ways_of_deciding
+from tilewright.solvers.mapping import two_orders
+from tilewright.solvers.mapping.compiled import bound_program
+from tilewright.solvers.mapping.levels.outside_first import ways_of_deciding
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.tree import Tree
+from tilewright.solvers.mapping.tables import table_bank
+from tilewright.solvers.mapping.tree import layout, tree
+from tilewright.solvers.mapping.tree.division import divided
+from tilewright.solvers.mapping.tree.goals import Minimum
+from tilewright.solvers.mapping.tree.layout import Deciding, LegalTables, laid_out, orders_of_decisions
+from tilewright.solvers.mapping.tree.tree import Tree
 from tilewright.workloads.mapping.operators import gemm
 
 

@@ -13,9 +13,9 @@ from particulars import particular
 from uneven_oracle import DIVISORS, EVERY, LEAST, Oracle
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.arrangements import Reduction, arrangements
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.mapping import Mapping, Node, Storage, Temporal
+from tilewright.formulation.mapping.nests.arrangements import Reduction, arrangements
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
@@ -23,9 +23,9 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.hardware.mapping.timing import Timing
-from tilewright.solvers.mapping import arrangement_trees
-from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
-from tilewright.solvers.mapping.arrangement_trees import ArrangementTrees
+from tilewright.solvers.mapping.answers.answer_set_searches import AnswerSetRequest
+from tilewright.solvers.mapping.arrangements import arrangement_trees
+from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role

@@ -17,15 +17,16 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
+from tilewright.formulation.mapping.parts.uneven_parts import has_uneven_parts
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.uneven_parts import has_uneven_parts
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import arrangement_trees, pattern_bounds, turns
-from tilewright.solvers.mapping.pattern_bounds import PatternBounds
-from tilewright.solvers.mapping.pattern_machines import stores_of
+from tilewright.solvers.mapping.arrangements import arrangement_trees, turns
+from tilewright.solvers.mapping.patterns import pattern_bounds
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.patterns.pattern_machines import stores_of
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operator import Operator, Role
 from tilewright.workloads.mapping.operators import conv2d, gemm

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Protocol, runtime_checkable
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, product, total
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.orders import OrderClass
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor
 
@@ -113,8 +113,8 @@ class ByStore(Protocol):
 
         What is not stored but read by the PEs stands at the boundary behind the last block.  Every part is
         never negative, and all of them add up to the statement's energy without leakage, which belongs to
-        cycles.  In a :class:`~tilewright.formulation.mapping.merged.MergedNest` none is larger than in the
-        nest itself, for some order of every run.
+        cycles.  In a :class:`~tilewright.formulation.mapping.nests.merged.MergedNest` none is larger than in
+        the nest itself, for some order of every run.
         """
 
 

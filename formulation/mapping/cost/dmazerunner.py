@@ -15,8 +15,8 @@ from tilewright.formulation.mapping.cost.base import Limit, Statement, array_lim
 from tilewright.formulation.mapping.cost.dmazerunner_cycles import PassCycles
 from tilewright.formulation.mapping.cost.dmazerunner_energy import PassEnergy
 from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.orders import OrderClass, all_order_classes, order_classes
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator

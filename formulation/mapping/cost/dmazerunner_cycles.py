@@ -18,7 +18,7 @@ from tilewright.formulation.expression import (
     where,
 )
 from tilewright.formulation.mapping.cost.dmazerunner_passes import Passes
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.workloads.mapping.operator import Tensor
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.formulation.expression import Expr, as_expr, choose, product
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Tensor
 

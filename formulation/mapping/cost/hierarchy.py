@@ -28,8 +28,13 @@ from tilewright.formulation.mapping.cost.hierarchy_counts import (
 )
 from tilewright.formulation.mapping.cost.hierarchy_cycles import cycles_of
 from tilewright.formulation.mapping.cost.hierarchy_setup import check_set_ups
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, all_order_classes, order_classes, sliding_dims
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.orders import (
+    OrderClass,
+    all_order_classes,
+    order_classes,
+    sliding_dims,
+)
 from tilewright.hardware.mapping.engine import COMPUTING, LEAKAGE, Engine
 from tilewright.workloads.mapping.operator import Operator
 

@@ -21,7 +21,7 @@ from tilewright.formulation.expression import (
     tighten,
     total,
 )
-from tilewright.formulation.mapping.nest import Nest, Spread
+from tilewright.formulation.mapping.nests.nest import Nest, Spread
 from tilewright.workloads.mapping.operator import Tensor
 
 

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.cost.hierarchy_setup import (
     set_ups,
     timed_reads,
 )
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role, Tensor
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from tilewright.formulation.expression import Expr, as_expr, ceil_div, choose, product, total
-from tilewright.formulation.mapping.blocks import loop_hosts
 from tilewright.formulation.mapping.cost.hierarchy_counts import (
     in_all_turns,
     next_stores,
     selected_counts,
     spread_of,
 )
-from tilewright.formulation.mapping.nest import Nest, Spread
+from tilewright.formulation.mapping.nests.blocks import loop_hosts
+from tilewright.formulation.mapping.nests.nest import Nest, Spread
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 from tilewright.workloads.mapping.operator import Role, Tensor

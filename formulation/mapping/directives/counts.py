@@ -6,7 +6,7 @@ that it has; from there on every update fetches again.  Of stacked copies those 
 one access where the array multicasts (inputs) or adds up (output): next-level and same-level (systolic)
 transfers count alike, the outer buffer is read once.  Copies that share a tensor (``shr``) are filled once
 together and pass it round whenever it is read.  Last pieces that are smaller are counted as they are
-(:mod:`tilewright.formulation.mapping.pieces`, :mod:`~tilewright.formulation.mapping.windows`).
+(:mod:`tilewright.formulation.mapping.tiles.pieces`, :mod:`~tilewright.formulation.mapping.tiles.windows`).
 
 This is arithmetic on integers that shares nothing with the cost model's expressions; the tests compare
 both.
@@ -21,8 +21,8 @@ from typing import assert_never
 
 from tilewright.formulation.mapping.directives.model import Directives, Stack, TensorAxis, TensorTile, Update
 from tilewright.formulation.mapping.evaluator import Access
-from tilewright.formulation.mapping.pieces import Pieces, covered, cut, number
-from tilewright.formulation.mapping.windows import fetched
+from tilewright.formulation.mapping.tiles.pieces import Pieces, covered, cut, number
+from tilewright.formulation.mapping.tiles.windows import fetched
 from tilewright.hardware.mapping.engine import Engine
 
 Places = frozenset[int]
@@ -332,7 +332,7 @@ class _Counter:
         return fetched(tuple(sizes), tuple(kinds), tuple(stride for _, stride in axis.terms))
 
     def _kind(self, place: int, counted: Places, sides: Places, slide: int | None) -> str:
-        """What a cut does (:mod:`tilewright.formulation.mapping.windows`)."""
+        """What a cut does (:mod:`tilewright.formulation.mapping.tiles.windows`)."""
         if place == slide:
             return ">"
         if place not in counted:

@@ -17,10 +17,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tilewright.formulation.mapping.compulsory import least_cycles, least_energy, touched
 from tilewright.formulation.mapping.cost.registry import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.compulsory import least_cycles, least_energy, touched
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine

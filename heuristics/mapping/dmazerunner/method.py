@@ -14,10 +14,10 @@ from tilewright import __version__
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.limits import LimitReachedError
+from tilewright.formulation.mapping.parts.relaxation import root_bound, usable_rows
 from tilewright.formulation.mapping.problem import LayerProblem, state_problem
-from tilewright.formulation.mapping.relaxation import root_bound, usable_rows
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.foundation.arrays import Floats, Indices

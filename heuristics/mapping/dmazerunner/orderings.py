@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations, permutations
 
 from tilewright.formulation.mapping.cost.base import CostModel, Statement
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.orders import OrderClass, order_effect
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.orders import OrderClass, order_effect
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Operator
 

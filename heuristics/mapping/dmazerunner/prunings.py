@@ -16,9 +16,9 @@ import numpy as np
 
 from tilewright.formulation.expression import Constant, Expr, Variable, product, total
 from tilewright.formulation.mapping.cost.base import capacity_limits, resident
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.space import level_positions
-from tilewright.formulation.mapping.tables import GroupTable
+from tilewright.formulation.mapping.tiles.tables import GroupTable
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.workloads.mapping.operator import Operator
 

@@ -14,9 +14,9 @@ from collections.abc import Mapping as MappingABC
 import numpy as np
 
 from tilewright.formulation.expression import Expr, Variable
-from tilewright.formulation.mapping.nest import Nest
-from tilewright.formulation.mapping.relaxation import GroupIntervalReader, GroupIntervals
-from tilewright.formulation.mapping.tables import GroupTable, Tables, local_nodes
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.parts.relaxation import GroupIntervalReader, GroupIntervals
+from tilewright.formulation.mapping.tiles.tables import GroupTable, Tables, local_nodes
 from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.heuristics.mapping.dmazerunner.prunings import Condition
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from tilewright.formulation.mapping.claimed_space import ClaimedSpace
-from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.demands.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem

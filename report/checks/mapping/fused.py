@@ -31,8 +31,8 @@ from tilewright.report.records.mapping.fused_evaluation import fused_metrics
 from tilewright.report.records.mapping.fused_file import recorded_group
 from tilewright.solvers.mapping.fused.answers import Beside, FusedStart, few_linked
 from tilewright.solvers.mapping.fused.lines import Line, least_key
-from tilewright.solvers.mapping.fused.membership import FusedSpace
 from tilewright.solvers.mapping.fused.prices import at_price
+from tilewright.solvers.mapping.fused.trees.membership import FusedSpace
 from tilewright.solvers.mapping.solve import AUTO
 
 

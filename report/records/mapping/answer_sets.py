@@ -6,9 +6,9 @@ from typing import Any
 
 from tilewright.report.records.mapping.build import layer_record, solution_records, space_record, then_record
 from tilewright.report.records.mapping.document import BestRecord, FrontRecord, LayerRecord, OptimaRecord
-from tilewright.solvers.mapping.adoption import AnswerSets
-from tilewright.solvers.mapping.network_problem import NetworkProblem
-from tilewright.solvers.mapping.network_search import LayerAnswer
+from tilewright.solvers.mapping.answers.adoption import AnswerSets
+from tilewright.solvers.mapping.networks.network_problem import NetworkProblem
+from tilewright.solvers.mapping.networks.network_search import LayerAnswer
 
 
 def answer_record(network: NetworkProblem, answer: LayerAnswer) -> LayerRecord:

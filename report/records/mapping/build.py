@@ -45,7 +45,7 @@ from tilewright.report.records.mapping.document import (
     TotalsRecord,
 )
 from tilewright.report.records.mapping.operator import OperatorRecord
-from tilewright.solvers.mapping.answer_sets import Solution
+from tilewright.solvers.mapping.answers.answer_sets import Solution
 from tilewright.workloads.selection import SelectedLayer
 
 _LIBRARIES = ("numpy", "ortools")

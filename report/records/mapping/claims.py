@@ -9,8 +9,8 @@ from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.report.records.mapping.document import LayerRecord, SettingsRecord, SolutionRecord, ThenRecord
-from tilewright.solvers.mapping.answer_set_opinion import SetsClaim
-from tilewright.solvers.mapping.second_opinion import NO_SETS, Claim, SecondClaim
+from tilewright.solvers.mapping.answers.answer_set_opinion import SetsClaim
+from tilewright.solvers.mapping.answers.second_opinion import NO_SETS, Claim, SecondClaim
 
 
 def claim_of(layer: LayerRecord, settings: SettingsRecord | None = None) -> Claim:

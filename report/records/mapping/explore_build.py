@@ -34,12 +34,12 @@ from tilewright.report.records.mapping.explore import (
 )
 from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.phases import PhasesRecord
-from tilewright.solvers.mapping.adoption import AnswerSets
+from tilewright.solvers.mapping.answers.adoption import AnswerSets
 from tilewright.solvers.mapping.explore.bounds import COMPULSORY
 from tilewright.solvers.mapping.explore.goals import Progress, best_of, front_of
 from tilewright.solvers.mapping.explore.search import Exploration
-from tilewright.solvers.mapping.network_problem import NetworkProblem, network_problem
-from tilewright.solvers.mapping.network_search import LayerAnswer
+from tilewright.solvers.mapping.networks.network_problem import NetworkProblem, network_problem
+from tilewright.solvers.mapping.networks.network_search import LayerAnswer
 from tilewright.workloads.selection import SelectedLayer
 
 

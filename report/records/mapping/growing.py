@@ -6,7 +6,7 @@ from tilewright.report.records.mapping.build import totals_record, versions
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument, SettingsRecord
 from tilewright.report.records.mapping.engine import ArchRecord
 from tilewright.report.records.mapping.phases import PhasesRecord
-from tilewright.solvers.mapping.network_problem import NetworkProblem
+from tilewright.solvers.mapping.networks.network_problem import NetworkProblem
 
 
 class GrowingDocument:

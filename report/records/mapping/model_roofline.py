@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.formulation.mapping.compulsory import least_compute, least_transfers
+from tilewright.formulation.mapping.parts.compulsory import least_compute, least_transfers
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
 from tilewright.report.records.mapping.document import LayerRecord, ResultDocument

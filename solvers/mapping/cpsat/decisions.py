@@ -13,7 +13,7 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.cpsat_rows import WIDE
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals

@@ -19,7 +19,7 @@ from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Floats, Indices, Int64s
 from tilewright.solvers.mapping.presolve.intervals import BAND, OpenSpace
 

@@ -14,7 +14,7 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.search import DisagreementError

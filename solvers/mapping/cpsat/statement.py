@@ -13,7 +13,7 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.solvers.mapping.cpsat.decisions import Decisions
 from tilewright.solvers.mapping.cpsat.outer_tiles import OuterTiles
 from tilewright.solvers.mapping.cpsat.reader import CpReader

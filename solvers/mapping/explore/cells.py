@@ -12,7 +12,7 @@ from typing import Any
 
 from tilewright import __version__
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.demands.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerResult

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.mapping.parts.relaxation import GroupIntervalReader, group_intervals
 from tilewright.formulation.mapping.problem import layer_problem
-from tilewright.formulation.mapping.relaxation import GroupIntervalReader, group_intervals
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.explore.features import features_of, spaces_of, with_prices

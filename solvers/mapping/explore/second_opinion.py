@@ -14,7 +14,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.network_objective import NetworkObjective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping.second_opinion import proof_solvers
+from tilewright.solvers.mapping.answers.second_opinion import proof_solvers
 from tilewright.solvers.mapping.solve import layer_run
 from tilewright.solvers.second_opinion import Proof, Verdict
 

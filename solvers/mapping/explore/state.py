@@ -9,8 +9,8 @@ from enum import StrEnum
 import numpy as np
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.constraints import applicable, evaluate_under, parse_constraints
 from tilewright.formulation.mapping.cost import cost_model
+from tilewright.formulation.mapping.demands.constraints import applicable, evaluate_under, parse_constraints
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.arrays import Floats

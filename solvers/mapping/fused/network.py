@@ -19,14 +19,14 @@ from tilewright.formulation.mapping.fused.widths import at_widths
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import Figures, FusedStart, FusionAnswer, GroupAnswer, alike
-from tilewright.solvers.mapping.fused.compulsory import least_energy
-from tilewright.solvers.mapping.fused.cover import Group
-from tilewright.solvers.mapping.fused.cover_search import CoverAnswer, CoverSearch
-from tilewright.solvers.mapping.fused.heuristic_cover import HeuristicCover
+from tilewright.solvers.mapping.fused.covers.cover import Group
+from tilewright.solvers.mapping.fused.covers.cover_search import CoverAnswer, CoverSearch
+from tilewright.solvers.mapping.fused.covers.heuristic_cover import HeuristicCover
+from tilewright.solvers.mapping.fused.floors.compulsory import least_energy
 from tilewright.solvers.mapping.fused.lines import Line, Point, least_key, next_price, tangent
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.mapping.fused.problem import FusionProblem
-from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.trees.skeletons import SkeletonSpace
 
 MOST_PRICES = 64
 """Prices at which covers are searched for one product."""

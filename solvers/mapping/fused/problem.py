@@ -9,7 +9,7 @@ from tilewright.formulation.mapping.fused.group import FusedGroup, group_of
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine
-from tilewright.solvers.mapping.fused.turn_engine import TurnEngines, shared_levels
+from tilewright.solvers.mapping.fused.trees.turn_engine import TurnEngines, shared_levels
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.network import Network
 

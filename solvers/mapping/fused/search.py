@@ -26,21 +26,21 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.errors import InputError, TilewrightError
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.solvers.mapping.fused.answers import FusedAnswer
-from tilewright.solvers.mapping.fused.candidate import Candidate, Skeleton
-from tilewright.solvers.mapping.fused.candidate_cost import cost_of
-from tilewright.solvers.mapping.fused.candidates import CandidateSpace
-from tilewright.solvers.mapping.fused.dives import Dives
-from tilewright.solvers.mapping.fused.first_bound import FirstBounds
-from tilewright.solvers.mapping.fused.items import Family, Item, Open, Ordered, Placings, Stem, least_of
-from tilewright.solvers.mapping.fused.layer_floors import LayerFloors
-from tilewright.solvers.mapping.fused.mirror import Mirror
-from tilewright.solvers.mapping.fused.room_bounds import RoomBound, RoomBounds
-from tilewright.solvers.mapping.fused.skeletons import SkeletonSpace
-from tilewright.solvers.mapping.fused.stem_rooms import StemRooms
-from tilewright.solvers.mapping.fused.tree_floors import TreeFloors
-from tilewright.solvers.mapping.fused.turn_engine import TurnEngines
-from tilewright.solvers.mapping.fused.turn_floors import TurnFloors
-from tilewright.solvers.mapping.fused.turn_solver import TurnMemory, TurnSolver
+from tilewright.solvers.mapping.fused.floors.first_bound import FirstBounds
+from tilewright.solvers.mapping.fused.floors.layer_floors import LayerFloors
+from tilewright.solvers.mapping.fused.floors.room_bounds import RoomBound, RoomBounds
+from tilewright.solvers.mapping.fused.floors.stem_rooms import StemRooms
+from tilewright.solvers.mapping.fused.floors.tree_floors import TreeFloors
+from tilewright.solvers.mapping.fused.floors.turn_floors import TurnFloors
+from tilewright.solvers.mapping.fused.trees.candidate import Candidate, Skeleton
+from tilewright.solvers.mapping.fused.trees.candidate_cost import cost_of
+from tilewright.solvers.mapping.fused.trees.candidates import CandidateSpace
+from tilewright.solvers.mapping.fused.trees.dives import Dives
+from tilewright.solvers.mapping.fused.trees.items import Family, Item, Open, Ordered, Placings, Stem, least_of
+from tilewright.solvers.mapping.fused.trees.mirror import Mirror
+from tilewright.solvers.mapping.fused.trees.skeletons import SkeletonSpace
+from tilewright.solvers.mapping.fused.trees.turn_engine import TurnEngines
+from tilewright.solvers.mapping.fused.trees.turn_solver import TurnMemory, TurnSolver
 
 FIRST_DIVE = 8
 """Steps of the search after which some trees are priced, and again whenever there are three times as many."""

@@ -17,10 +17,10 @@ from tilewright.formulation.mapping.mapping import Mapping as LayerMapping
 from tilewright.formulation.mapping.search import LayerResult
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.fused.answers import Beside, FusedStart, alike, few_linked
-from tilewright.solvers.mapping.fused.cover import Group
-from tilewright.solvers.mapping.fused.groups import GroupGraph
-from tilewright.solvers.mapping.fused.membership import FusedSpace
+from tilewright.solvers.mapping.fused.covers.cover import Group
+from tilewright.solvers.mapping.fused.covers.groups import GroupGraph
 from tilewright.solvers.mapping.fused.problem import FusionProblem
+from tilewright.solvers.mapping.fused.trees.membership import FusedSpace
 from tilewright.workloads.mapping.operator import Operator
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Bools, Floats, Indices
 from tilewright.solvers.mapping.presolve.intervals import TableIntervals
 

@@ -9,7 +9,7 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import ExactReader
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Indices
 
 

@@ -31,7 +31,7 @@ from tilewright.formulation.expression import (
     as_node,
 )
 from tilewright.formulation.expression.batch import BatchReader
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Floats, Indices
 from tilewright.solvers.mapping.mip.forms import ONE, Form, Monomials, TooLargeError
 from tilewright.solvers.mapping.presolve.expansion import Expansion

@@ -15,7 +15,7 @@ from typing import Any
 
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.method import Outcome
 from tilewright.solvers.mapping.mip.child import Child, ChildError
 from tilewright.solvers.mapping.mip.decision import Decision, evaluated

@@ -22,7 +22,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Bools, Indices
 from tilewright.solvers.mapping.mip.boxes import grow
 from tilewright.solvers.mapping.mip.decision import Decision, distinct, evaluated, twin

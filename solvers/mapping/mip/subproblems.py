@@ -13,7 +13,7 @@ from math import isqrt
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Indices
 from tilewright.solvers.mapping.mip.decision import Decision
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace, TableIntervals, probe

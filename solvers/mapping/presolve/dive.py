@@ -15,9 +15,9 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.chains import AxisGroup
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.chains import AxisGroup
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Indices, Int64s
 from tilewright.solvers.mapping.exhaustive import values
 from tilewright.solvers.mapping.presolve.intervals import OpenSpace

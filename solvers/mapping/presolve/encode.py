@@ -14,7 +14,7 @@ from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import level_positions
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.solvers.mapping.exhaustive import values
 from tilewright.solvers.mapping.presolve.dive import Point
 

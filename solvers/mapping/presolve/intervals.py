@@ -14,7 +14,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.expression.interval import IntervalReader
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.foundation.arrays import Bools, Floats, Indices
 
 BAND = 1e-12  # relative; float bounds are loosened by it before they decide anything

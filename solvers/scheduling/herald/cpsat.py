@@ -32,13 +32,13 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
 )
 from tilewright.solvers.background import Background
 from tilewright.solvers.cpsat_run import Values
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing, tails
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.front import Front
 from tilewright.solvers.scheduling.herald.improving import Improver
-from tilewright.solvers.scheduling.herald.relaxations import raise_bounds
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.relaxations import raise_bounds
 from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing, tails
 
 _WHOLE = 60  # tasks up to which the whole model is the first choice
 _LARGEST = 2**62

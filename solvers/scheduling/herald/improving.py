@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch
-from tilewright.solvers.scheduling.herald.dispatching import Dispatching
+from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch
 from tilewright.solvers.scheduling.herald.merged_search import MergedSearch
 from tilewright.solvers.scheduling.herald.merging import merged
-from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.dispatching import Dispatching
+from tilewright.solvers.scheduling.herald.walks.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 _SURE = ("dispatching", "annealing")  # turns before all time goes to a long walk, where there is enough

@@ -11,11 +11,11 @@ from tilewright.formulation.scheduling.herald.problem import SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
 from tilewright.formulation.stopping import Running, Stop
-from tilewright.solvers.scheduling.herald.annealing import Pace, ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds
 from tilewright.solvers.scheduling.herald.merging import Merged
-from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.walks.annealing import Pace, ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
 _SOURCE = "merged tasks"
 _PART, _SECONDS = 0.05, 2.0  # of the time that is left, for a round; without a limit

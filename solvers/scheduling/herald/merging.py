@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem, Task
 from tilewright.formulation.scheduling.herald.schedule import Schedule
-from tilewright.solvers.scheduling.herald.prices import Prices, even_prices
+from tilewright.solvers.scheduling.herald.walks.prices import Prices, even_prices
 
 _GRAIN = 0.0025  # of an average task's cost, what one more task in the merged problem has to save
 _LARGE = 1.5  # times an average task's cost, from which on a task stays alone

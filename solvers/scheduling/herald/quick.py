@@ -21,10 +21,10 @@ from tilewright.heuristics.scheduling.herald.scheduler import (
     herald,
     metric_of,
 )
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.cpsat import warm_start
-from tilewright.solvers.scheduling.herald.prices import Prices
+from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds, lp_prices
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.prices import Prices
 from tilewright.solvers.scheduling.herald.windows import WindowSearch
 
 _AS_OBJECTIVE = "objective"

@@ -12,8 +12,8 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.solvers.running import SearchRun
-from tilewright.solvers.scheduling.herald.build import schedule_problem
-from tilewright.solvers.scheduling.herald.costs_progress import CostsProgress
+from tilewright.solvers.scheduling.herald.cost_tables.build import schedule_problem
+from tilewright.solvers.scheduling.herald.cost_tables.costs_progress import CostsProgress
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.scheduling.workload import Workload
 

@@ -15,19 +15,18 @@ from tilewright.formulation.scheduling.herald.problem import (
 )
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.compiling import Kernels
-from tilewright.solvers.scheduling.herald import (
-    beam_kernel,
-    beam_pool_kernel,
+from tilewright.solvers.scheduling.herald.beams import beam_kernel, beam_pool_kernel
+from tilewright.solvers.scheduling.herald.beams.beam_chains import ALL
+from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch, Part, Shape
+from tilewright.solvers.scheduling.herald.walks import (
     dispatch_kernel,
     list_kernel,
     sequence_kernel,
     sequence_times_kernel,
 )
-from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.beam_chains import ALL
-from tilewright.solvers.scheduling.herald.beam_search import BeamSearch, Part, Shape
-from tilewright.solvers.scheduling.herald.dispatching import Dispatching
-from tilewright.solvers.scheduling.herald.prices import even_prices
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.dispatching import Dispatching
+from tilewright.solvers.scheduling.herald.walks.prices import even_prices
 
 
 def _anneal() -> None:

@@ -19,9 +19,9 @@ from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObj
 from tilewright.formulation.scheduling.herald.schedule import Placement, Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.formulation.scheduling.herald.timeline import in_start_order
-from tilewright.solvers.scheduling.herald.prices import Prices
 from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import ScheduleStatement, fixed_order, state
+from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
 _SIZE = (8, 80)  # tasks freed: as many as a slice can solve
 _SLICE = 2.0  # seconds for one neighbourhood

@@ -25,7 +25,7 @@ def release_fault() -> str:
 def compile_kernels() -> tuple[int, int]:
     """Compile the machine code of all searches that is missing; all kernels, and those that were missing."""
     from tilewright.solvers.compiling import compiled_in_turn
-    from tilewright.solvers.mapping.program import BOUNDS
+    from tilewright.solvers.mapping.compiled.program import BOUNDS
     from tilewright.solvers.scheduling.herald.schedule_kernels import SCHEDULES
     from tilewright.solvers.scheduling.tiled.plan_kernels import ATOMS, PLANS
     from tilewright.solvers.scheduling.tiled.tree_kernels import TREES
@@ -39,14 +39,14 @@ def compile_kernels() -> tuple[int, int]:
 
 def kernel_module() -> Path:
     """A module whose machine code is kept."""
-    from tilewright.solvers.mapping import bound_program_kernel
+    from tilewright.solvers.mapping.compiled import bound_program_kernel
 
     return Path(bound_program_kernel.__file__)
 
 
 def kernel_folder() -> Path | None:
     """Where its machine code is kept; ``None`` for nowhere."""
-    from tilewright.solvers.mapping.program import BOUNDS
+    from tilewright.solvers.mapping.compiled.program import BOUNDS
 
     return BOUNDS.entries[0].folder
 
@@ -62,7 +62,7 @@ def annealed_cycles(seconds: float) -> Fraction | None:
         feasible_options,
     )
     from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
-    from tilewright.solvers.scheduling.herald.annealing import ScheduleAnnealing
+    from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 
     options = (Option(0, 2, Fraction(2)), Option(1, 3, Fraction(1)))
     tasks = tuple(Task("net", "net", name, options) for name in ("first", "second"))

@@ -10,7 +10,7 @@ from studies.papers.dmazerunner.layers import LAYERS, mechanism, problem, solved
 from studies.papers.figure import Data, Number, PaperFigure, Row, Statement, Verdict
 from studies.papers.pictures import PRINTED, grouped_bars
 from studies.papers.study import Study
-from tilewright.formulation.mapping.dataflow import DATAFLOWS
+from tilewright.formulation.mapping.demands.dataflow import DATAFLOWS
 from tilewright.report.plots.style import canvas
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from studies.papers.study import Study
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.scheduling.herald.classes import AcceleratorClass, make_system
 from tilewright.report.plots.style import canvas
-from tilewright.solvers.scheduling.herald.build import problem_from_table, workload_operators
-from tilewright.solvers.scheduling.herald.costs import cost_table
+from tilewright.solvers.scheduling.herald.cost_tables.build import problem_from_table, workload_operators
+from tilewright.solvers.scheduling.herald.cost_tables.costs import cost_table
 from tilewright.workloads.catalog import resolve_model
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from studies.papers.study import Study
 from tilewright.formulation.limits import Limits
 from tilewright.hardware.scheduling.herald.classes import make_system
 from tilewright.report.plots.style import canvas
-from tilewright.solvers.scheduling.herald.build import options_of
-from tilewright.solvers.scheduling.herald.costs import cost_table
+from tilewright.solvers.scheduling.herald.cost_tables.build import options_of
+from tilewright.solvers.scheduling.herald.cost_tables.costs import cost_table
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 if TYPE_CHECKING:

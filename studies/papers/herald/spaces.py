@@ -20,9 +20,13 @@ from tilewright.hardware.scheduling.herald.classes import (
     with_steps,
 )
 from tilewright.solvers.running import run_method
-from tilewright.solvers.scheduling.herald.build import METRIC_OF, problem_from_table, workload_operators
-from tilewright.solvers.scheduling.herald.costs import cost_table
-from tilewright.solvers.scheduling.herald.partition import partitions_of
+from tilewright.solvers.scheduling.herald.cost_tables.build import (
+    METRIC_OF,
+    problem_from_table,
+    workload_operators,
+)
+from tilewright.solvers.scheduling.herald.cost_tables.costs import cost_table
+from tilewright.solvers.scheduling.herald.partitions.partition import partitions_of
 from tilewright.solvers.scheduling.herald.registry import METHODS
 from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.scheduling.workload import Part, Workload

@@ -23,7 +23,7 @@ from tilewright.report.records.scheduling.herald.document import (
     PartitionPointRecord,
     objective_name,
 )
-from tilewright.solvers.scheduling.herald.partition import divisions_of
+from tilewright.solvers.scheduling.herald.partitions.partition import divisions_of
 
 _CLOSE = 1e-12
 """Herald's energy is shown rounded."""

@@ -11,10 +11,10 @@ from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.herald.system import System
 from tilewright.report.records.scheduling.herald.problem import CostsRecord, OptionRecord, ProblemRecord
 from tilewright.solvers.mapping.machine_sizes import MachineSize
-from tilewright.solvers.scheduling.herald.build import option_on
-from tilewright.solvers.scheduling.herald.costs import tile_memory
-from tilewright.solvers.scheduling.herald.evidence import counted_cost
-from tilewright.solvers.scheduling.herald.residency_costs import dram_energies
+from tilewright.solvers.scheduling.herald.cost_tables.build import option_on
+from tilewright.solvers.scheduling.herald.cost_tables.costs import tile_memory
+from tilewright.solvers.scheduling.herald.cost_tables.evidence import counted_cost
+from tilewright.solvers.scheduling.herald.cost_tables.residency_costs import dram_energies
 from tilewright.workloads.mapping.operator import Operator
 
 _FIGURES = {

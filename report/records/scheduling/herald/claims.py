@@ -16,8 +16,12 @@ from tilewright.report.records.scheduling.herald.document import (
     PartitionPointRecord,
     ScheduleDocument,
 )
-from tilewright.solvers.scheduling.herald.second_opinion import ScheduleClaim, prove_codesign, prove_schedule
-from tilewright.solvers.scheduling.herald.second_opinion_points import PointClaim
+from tilewright.solvers.scheduling.herald.second_opinions.second_opinion import (
+    ScheduleClaim,
+    prove_codesign,
+    prove_schedule,
+)
+from tilewright.solvers.scheduling.herald.second_opinions.second_opinion_points import PointClaim
 from tilewright.solvers.second_opinion import Proof, Verdict
 from tilewright.workloads.mapping.operator import Operator
 

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from tilewright.formulation.expression import Expr
 from tilewright.formulation.expression.batch import EXACT_LIMIT, BatchReader
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.blocks import Residency
 from tilewright.formulation.mapping.fused.occupancy import bits_of_tile
 from tilewright.formulation.mapping.mapping import Mapping, Storage
-from tilewright.formulation.mapping.nest import Nest
+from tilewright.formulation.mapping.nests.blocks import Residency
+from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.problem import LayerProblem, state_problem
-from tilewright.formulation.mapping.tables import Tables
+from tilewright.formulation.mapping.tiles.tables import Tables
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.mapping.engine import Engine

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from tilewright.formulation.mapping.compulsory import touched
 from tilewright.formulation.mapping.fused.boxes import visits_of, windows_of
 from tilewright.formulation.mapping.fused.evaluator import shapes_of, sized, stored_around
 from tilewright.formulation.mapping.fused.group import FusedGroup
@@ -16,6 +15,7 @@ from tilewright.formulation.mapping.fused.running_rows import SCALED, scaling_of
 from tilewright.formulation.mapping.fused.shared_traffic import elements_moved, movement_energy, movements_of
 from tilewright.formulation.mapping.fused.tree import Branch, SharedLoop, SharedStore
 from tilewright.formulation.mapping.fused.turns import LeafTurns, Turns, turns_of
+from tilewright.formulation.mapping.parts.compulsory import touched
 from tilewright.foundation.errors import InputError
 from tilewright.solvers.mapping.fused.columns.space import Listed
 from tilewright.workloads.mapping.operator import Operator, Role, Tensor

@@ -15,8 +15,8 @@ from tilewright.report.records.mapping.claims import claim_of
 from tilewright.report.records.mapping.document import ResultDocument
 from tilewright.report.text.mapping.checks import check_views
 from tilewright.report.text.proofs import proof_data
-from tilewright.solvers.mapping.layer_shares import share_of_layer
-from tilewright.solvers.mapping.second_opinion import prove
+from tilewright.solvers.mapping.answers.second_opinion import prove
+from tilewright.solvers.mapping.networks.layer_shares import share_of_layer
 from tilewright.solvers.second_opinion import Proof, Verdict
 
 Reported = Callable[[int, int, str, Proof], None]

@@ -15,7 +15,7 @@ from tilewright.api.arguments import named_arguments
 from tilewright.api.display import Displayed
 from tilewright.api.mapping.layer import LayerOnMachine
 from tilewright.api.mapping.mapping import LayerMapping
-from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.demands.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem

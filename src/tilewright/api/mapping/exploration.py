@@ -37,7 +37,7 @@ from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Answers, Ex
 from tilewright.solvers.mapping.explore.search import explore as search_designs
 from tilewright.solvers.mapping.explore.store import ExploreStore
 from tilewright.solvers.mapping.methods import method as method_of
-from tilewright.solvers.mapping.network_problem import Factors, network_problem
+from tilewright.solvers.mapping.networks.network_problem import Factors, network_problem
 from tilewright.solvers.mapping.solve import AUTO
 
 FEW_CELLS = 100

@@ -14,7 +14,7 @@ from rich.text import Text
 from tilewright.api.checked import Check
 from tilewright.api.mapping.checking import MappingCheck, Reported, check_mappings
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.demands.constraints import applicable
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.hardware.mapping.design_space import DesignSpace
 from tilewright.report.checks.mapping.explore import explore_faults, stated_space

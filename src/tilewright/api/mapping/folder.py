@@ -9,7 +9,7 @@ from typing import Any
 
 from tilewright.api.mapping.question import LayersOnMachine
 from tilewright.api.saving import FileListener
-from tilewright.formulation.mapping.constraints import applicable
+from tilewright.formulation.mapping.demands.constraints import applicable
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.foundation.disk import check_writable
 from tilewright.foundation.errors import InputError

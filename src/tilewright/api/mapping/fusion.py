@@ -23,8 +23,8 @@ from tilewright.solvers.mapping.fused.answers import FusedStart
 from tilewright.solvers.mapping.fused.answers import GroupAnswer as GroupAnswer
 from tilewright.solvers.mapping.fused.network import search_network_fusion
 from tilewright.solvers.mapping.fused.problem import FusionProblem
-from tilewright.solvers.mapping.network_problem import Factors as Factors
-from tilewright.solvers.mapping.network_problem import Storage
+from tilewright.solvers.mapping.networks.network_problem import Factors as Factors
+from tilewright.solvers.mapping.networks.network_problem import Storage
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.workloads.network import Network as LayerGraph
 from tilewright.workloads.passing import without_passed

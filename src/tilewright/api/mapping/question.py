@@ -23,17 +23,17 @@ from tilewright.report.records.mapping.growing import GrowingDocument
 from tilewright.report.records.mapping.mapping_file import StoredMapping
 from tilewright.report.records.mapping.phases import PhasesRecord
 from tilewright.report.records.mapping.stored_mappings import fitting, mappings_of, read_mappings
-from tilewright.solvers.mapping.answer_set_searches import AnswerSetRequest
+from tilewright.solvers.mapping.answers.answer_set_searches import AnswerSetRequest
+from tilewright.solvers.mapping.answers.repeated_solves import check_lexicographic
 from tilewright.solvers.mapping.methods import ready_method
-from tilewright.solvers.mapping.network_problem import (
+from tilewright.solvers.mapping.networks.network_problem import (
     Factors,
     NetworkProblem,
     Storage,
     Tiles,
     network_problem,
 )
-from tilewright.solvers.mapping.network_search import LayerAnswer, search_network
-from tilewright.solvers.mapping.repeated_solves import check_lexicographic
+from tilewright.solvers.mapping.networks.network_search import LayerAnswer, search_network
 from tilewright.solvers.mapping.solve import AUTO
 from tilewright.workloads.selection import SelectedLayer
 

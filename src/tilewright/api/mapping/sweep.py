@@ -22,7 +22,7 @@ from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.hardware.mapping.variations import FLAG, Variation, check_variations, check_varies, variation
 from tilewright.report.records.mapping.sweep import PREFIX, places, sweep_document
 from tilewright.solvers.mapping.explore.search import LAYER_SECONDS, Watcher
-from tilewright.solvers.mapping.network_problem import Factors
+from tilewright.solvers.mapping.networks.network_problem import Factors
 from tilewright.workloads.families import parameters_of, with_parameters
 
 MOST_POINTS = 1000

@@ -23,7 +23,7 @@ from tilewright.hardware.scheduling.herald.classes import accelerator_class, wit
 from tilewright.hardware.scheduling.herald.variants import named_flows
 from tilewright.report.records.scheduling.herald.codesign import codesign_document
 from tilewright.solvers.observer import Observer
-from tilewright.solvers.scheduling.herald.codesign import CodesignRun, codesign_run
+from tilewright.solvers.scheduling.herald.partitions.codesign import CodesignRun, codesign_run
 
 
 class WorkloadOnClass(SearchedQuestion[Codesign]):

@@ -17,7 +17,7 @@ from tilewright.formulation.scheduling.herald.search import ScheduleResult
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.report.records.scheduling.herald.document import schedule_document
 from tilewright.solvers.mapping.machine_sizes import METRICS
-from tilewright.solvers.scheduling.herald.build import METRIC_OF
+from tilewright.solvers.scheduling.herald.cost_tables.build import METRIC_OF
 from tilewright.solvers.scheduling.herald.schedule import ScheduleRun, schedule_run
 
 

@@ -1,0 +1,462 @@
+"""Problems of parts of the machine, which bound a layer's problem over many arrangements of storage at once.
+
+Energy is a sum over memory levels.  Call the levels between the outermost one and the first array *near*.
+What they and all levels inside them spend, the near levels' fills left out, is least where the near levels
+hold whole tensors: :func:`inside_part`.  What the outermost level spends, with those fills, depends on the
+loops around the near stores alone: :func:`outside_part`.  Either has far fewer decisions than the whole, and
+their least values together are a bound of it (``docs/uneven.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import product as cartesian
+
+import numpy as np
+
+from tilewright.formulation.expression import Expr, choose, maximum, tighten, total
+from tilewright.formulation.mapping.cost.base import Statement, whole
+from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
+from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
+from tilewright.formulation.mapping.nests.arrangements import (
+    Arrangement,
+    Reduction,
+    Segment,
+    even_arrangement,
+    leading,
+    of_segment,
+    segments,
+)
+from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
+from tilewright.formulation.mapping.parts.compulsory import touched
+from tilewright.formulation.mapping.parts.near_storage import near_levels
+from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
+from tilewright.formulation.mapping.parts.passing import Passing, least_read
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.space import MapSpace, build_space
+from tilewright.formulation.mapping.tiles.chains import AxisGroup
+from tilewright.formulation.objective import Objective, parse_objective
+from tilewright.foundation.arrays import Indices, Int64s, among, contained
+from tilewright.hardware.mapping.engine import Engine
+from tilewright.workloads.mapping.operator import Role
+
+_ENERGY = parse_objective("energy")
+INSIDE = "inside"
+"""The component of a statement that has what near levels and those inside them spend."""
+FILLS = "first fills"
+"""The detail of a statement that has the cycles of first fills and last drains of near levels."""
+
+Tiles = dict[str, Int64s]
+"""Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
+
+
+def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
+    """The problem on every machine whose levels store what a mapping of the given one may store there.
+
+    No mapping of those passes by a level that may keep its tensors; their spaces together are the problem's,
+    where what may bypass a level is one tensor's role.
+    """
+    engine, roles = problem.engine, {tensor.role for tensor in problem.operator.tensors}
+    loose = [
+        (index, role)
+        for index, level in enumerate(engine.levels)
+        for role in sorted(level.may_bypass & level.keeps & roles)
+    ]
+    if not loose:
+        yield problem
+        return
+    for taken in cartesian((True, False), repeat=len(loose)):
+        out = {place for place, stays in zip(loose, taken, strict=True) if not stays}
+        levels = tuple(
+            replace(
+                level,
+                keeps=frozenset(role for role in level.keeps if (index, role) not in out),
+                # Fixed here, because a level left out for a role must not change what its capacity counts in.
+                counted_bits=engine.capacity_element_bits(level),
+                may_bypass=frozenset(),
+            )
+            for index, level in enumerate(engine.levels)
+        )
+        yield replace(problem, engine=replace(engine, levels=levels))
+
+
+def has_parts(problem: LayerProblem) -> bool:
+    """Whether a problem's arrangements are bounded by its parts.
+
+    The outermost level feeds near levels and no array, and there is an array further inside; tiles are not
+    just any.
+    """
+    engine = problem.engine
+    # The proofs of the parts are about settled arrangements and this model's counts.
+    if problem.reduction is Reduction.NONE or problem.model.name != "hierarchy":
+        return False
+    if problem.reduction is Reduction.LOOPS and not counts_merged_cuts(problem.operator):
+        return False
+    if engine.leak:
+        return False  # leakage belongs to cycles, of which neither part has all
+    if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
+        return False  # a demand may speak of what is stored where
+    roles = [tensor.role for tensor in problem.operator.tensors]
+    if any(roles.count(role) > 1 for level in engine.levels for role in level.may_bypass):
+        return False  # one of two such tensors may be stored without the other, which no machine tells
+    return len(segments(engine)) > 2 and engine.levels[0].fanout is None
+
+
+def even_halves(problem: LayerProblem) -> tuple[Arrangement, Arrangement]:
+    """The slots of even storage in the outermost level and the near ones, and further inside."""
+    slots = even_arrangement(problem.operator, problem.engine)
+    end = near_levels(problem.engine)[-1] + 1
+    return slots[:end], slots[end:]
+
+
+def least_outside(problem: LayerProblem) -> int:
+    """Energy (scaled) that every mapping spends outside at least: all that is needed moves once.
+
+    Nothing may bypass a level.
+    """
+    operator, engine, least = problem.operator, problem.engine, Fraction(0)
+    if engine.starts:
+        return 0
+    outermost, near = engine.levels[0], [engine.levels[index] for index in near_levels(engine)]
+    for tensor in operator.tensors:
+        stores = [level for level in near if tensor.role in level.keeps]
+        if stores and tensor.is_output:
+            least += touched(operator, tensor) * outermost.write_energy_of(tensor.role)
+        elif stores:
+            filled = sum(level.write_energy_of(tensor.role) for level in stores)
+            least += touched(operator, tensor) * (outermost.read_energy_of(tensor.role) + filled)
+    return int(least * problem.statement.energy_scale)
+
+
+def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:
+    """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
+    energy = total([part.statement.energy, elsewhere])
+    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
+    return replace(part, statement=stated, objective=objective)
+
+
+def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
+    """The inside with the first fills and the last drains of near levels, which nothing hides.
+
+    A tile in a near level holds what enters the array, and takes as long at least.
+
+    Parameters
+    ----------
+    part : of :func:`inside_part`, in which near levels hold whole tensors and are filled at once
+    problem : whose part it is
+    """
+    nest, engine, near = part.space.nest, problem.engine, near_levels(problem.engine)
+    entering = dict.fromkeys(near, nest.spatial[0])
+    residency = {
+        name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
+    }
+    fills = _fills(nest.storing(engine, residency))
+    stated = replace(part.statement, cycles=part.statement.cycles + fills, details={FILLS: fills})
+    return replace(part, statement=stated)
+
+
+def _fills(nest: Nest) -> Expr:
+    """Cycles of the first fills and last drains of near levels that are double-buffered."""
+    levels = [index for index in near_levels(nest.engine) if nest.engine.levels[index].double_buffered]
+    return total(time for index in levels for time in first_and_last(nest, index))
+
+
+def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
+    """A problem of energy that no mapping with given points inside the array spends less than inside.
+
+    The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
+    with all loops up to the array inside.  Where they store nothing, these loops stay in the outermost level,
+    and the part has all of the energy.  Where near levels may be passed by, what they store is a choice of
+    the part; its loops stand behind them whatever it is.
+
+    Parameters
+    ----------
+    inner : slots inside the near levels
+    passed : tensors of whose reads a share counts outside
+    """
+    operator, parts = problem.operator, segments(problem.engine)
+    near = parts[1]
+    levels = list(problem.engine.levels)
+    # Capacity goes, because a near level could not hold whole tensors.
+    for index in near.levels:
+        levels[index] = replace(levels[index], capacity=None, partitions={}, bank=None)
+    for index in range(near.levels[-1]):  # they may fill no first tile of a near level: it is larger here
+        levels[index] = replace(
+            levels[index], read_bandwidth=None, write_bandwidth=None, shared_bandwidth=None
+        )
+    engine = replace(problem.engine, levels=tuple(levels))
+    outermost = leading(operator, engine, parts[0], parts[0].items(operator, engine))
+    middle = leading(operator, engine, near, near.items(operator, engine))
+    if stores_near(problem):
+        # Whole tensors near the array are the best that any points of storage there could do for the inside.
+        head = _without_loops(outermost)
+        part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
+    else:
+        part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
+    shares = (-own.energy * reads for own, reads in _reads(part, passed).items())
+    inside = total([_energy(part, outside=False), *shares])
+    return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
+
+
+def _without_loops(slots: Arrangement) -> Arrangement:
+    return tuple(replace(slot, dims=frozenset()) for slot in slots)
+
+
+def stores_near(problem: LayerProblem) -> bool:
+    """Whether near levels store anything; there is no outside part where they do not."""
+    return bool(segments(problem.engine)[1].items(problem.operator, problem.engine))
+
+
+def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
+    """The sequences in which points of storage may stand in the outermost level and the near ones."""
+    operator, engine = problem.operator, problem.engine
+    outermost, near = segments(engine)[:2]
+    for first in of_segment(operator, engine, outermost, Reduction.FORMS):
+        for second in of_segment(operator, engine, near, Reduction.FORMS):
+            yield (*first, *second)
+
+
+def inner_arrangements(
+    problem: LayerProblem, check: Callable[[], None] = lambda: None
+) -> Iterator[Arrangement]:
+    """The sequences in which points of storage may stand further inside.
+
+    Parameters
+    ----------
+    check : called between steps that may take long; what it raises goes through
+    """
+    operator, engine = problem.operator, problem.engine
+
+    def inside(segment: Segment) -> Iterator[Arrangement]:
+        for slots in of_segment(operator, engine, segment, Reduction.FORMS):
+            check()
+            yield slots
+
+    for parts in cartesian(*map(inside, segments(engine)[2:])):
+        yield tuple(slot for slots in parts for slot in slots)
+
+
+def outside_part(
+    problem: LayerProblem, near: Arrangement, busy: int = 0, passed: Sequence[Passing] = ()
+) -> LayerProblem:
+    """A problem of energy that no mapping with given points of near stores spends less than outside.
+
+    Near levels store something (:func:`stores_near`): without stores there are no loops in them.
+
+    All loops inside the last near store are one block; of the cycles only those inside, the outermost level's
+    transfers, and the near levels' first fill and last drain count.
+
+    Parameters
+    ----------
+    near : slots of the outermost level and of the near ones
+    busy : cycles inside at least
+    passed : tensors of whose reads a share counts here, as many as there are at least
+    """
+    operator, engine = problem.operator, problem.engine
+    end = near_levels(engine)[-1] + 1
+    # The outside knows nothing of the array: one block stands for all loops inside the near levels.
+    shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
+    slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
+    part = _part(problem, shell, slots, also=[own.tensor.name for own in passed])
+    stated, scale = part.statement, problem.statement.energy_scale
+    nest = part.space.nest
+    read = {own: least_read(problem, nest, own) for own in passed}
+    shares = (own.energy * count for own, count in read.items())
+    energy = total([scale // stated.energy_scale * _energy(part, outside=True), *shares])
+    fills = _fills(nest)
+    # What happens inside takes at least a full array, or what was proven of it.
+    peak = -(-operator.iterations // engine.instances)
+    moved = [(own.tensor.role, count) for own, count in read.items()]
+    cycles = maximum([max(peak, busy), *_busy(part, moved)]) + fills
+    statement = Statement(
+        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, details={FILLS: fills}
+    )
+    return replace(part, statement=statement, objective=_ENERGY)
+
+
+def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> LayerProblem:
+    """The problem of one arrangement, knowing what is spent inside at least.
+
+    Parameters
+    ----------
+    inside : energy, without the share of passing tensors that counts outside
+    passed : those tensors
+    """
+    stated = part.statement
+    outside, rest = [_energy(part, outside=True)], [_energy(part, outside=False)]
+    if passed:
+        loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
+        for own, reads in _reads(part, passed).items():
+            known, price = tighten(reads, lower=least_read(part, loops, own)), _price(part, own)
+            outside.append(own.energy * known)
+            rest += [-price * reads, (price - own.energy) * known]
+    # Divided so that intervals of the inside are never below what was proven of it.
+    parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
+    return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
+
+
+def tiles_at(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> Int64s:
+    """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
+    columns = [group.sizes(tile) for tile in _boundary_tiles(space, edges, group)]
+    return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
+
+
+def around(near: Arrangement) -> range:
+    """The boundaries that tell the points of storage next to the outermost level."""
+    return range(1, len(near))
+
+
+def within(space: MapSpace) -> range:
+    """The boundaries inside the last of the near loops."""
+    nest = space.nest
+    last = near_levels(nest.engine)[-1]
+    first = 1 + max(index for index in nest.temporal if nest.blocks[index].level <= last)
+    return range(first, len(nest.blocks))
+
+
+def restricted(space: MapSpace, edges: Sequence[int], tiles: Tiles) -> MapSpace:
+    """The space over some combinations of tiles at some boundaries."""
+    groups = []
+    for group in space.groups:
+        kept = _rows_with(space, edges, group, tiles[group.name])
+        groups.append(group if len(kept) == len(group) else group.having(group.rows[kept]))
+    return replace(space, groups=tuple(groups))
+
+
+def standing_around(space: MapSpace, near: Arrangement, inside: Sequence[Tiles]) -> MapSpace:
+    """The space of a part outside, over what may stand around any of some tiles inside.
+
+    Parameters
+    ----------
+    near : slots of the part
+    inside : tiles at the boundaries of :func:`within`, of several sequences of points
+    """
+    groups = []
+    for group in space.groups:
+        number = len(group.dims)
+        outermost = [tiles[group.name][:, :: tiles[group.name].shape[1] // number] for tiles in inside]
+        wanted = np.unique(np.concatenate(outermost), axis=0)
+        sizes, places = np.unique(tiles_at(space, [len(near) - 1], group), axis=0, return_inverse=True)
+        holds = np.array([bool((wanted <= tile).all(axis=1).any()) for tile in sizes])
+        groups.append(group if holds.all() else group.having(group.rows[holds[places.reshape(-1)]]))
+    return replace(space, groups=tuple(groups))
+
+
+def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: Int64s) -> Indices:
+    """The rows of a group whose tiles at some boundaries are among those wanted."""
+    kept = np.arange(len(group))
+    # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
+    for tile, sizes in zip(_boundary_tiles(space, edges, group), wanted.T, strict=True):
+        kept = kept[contained(group.sizes(tile)[kept], sizes)]
+    left = group.having(group.rows[kept])
+    return kept[among(tiles_at(space, edges, left), wanted)]
+
+
+def _part(
+    problem: LayerProblem,
+    engine: Engine,
+    slots: Arrangement,
+    merged: int | None = None,
+    also: Sequence[str] = (),
+) -> LayerProblem:
+    """The problem over one arrangement on another engine, without a user's demands.
+
+    Parameters
+    ----------
+    merged : the block whose cut stands for several, if any
+    also : tensors that are counted, though none of these slots stores them inside its loops
+    """
+    operator = problem.operator
+    orders = partial(block_orders, operator, engine, slots, problem.reduction, also=also)
+    space = build_space(operator, engine, orders, (), problem.space.tiles, slots, alike=problem.alike)
+    nest = space.nest
+    if merged is not None:
+        space = replace(space, nest=MergedCuts.of(nest, merged))
+    statement = problem.model.statement(space.nest)
+    if any(engine.levels[index].may_bypass for index in near_levels(engine)):
+        # Loops that are merged into the last near level's may stand anywhere outside the array.
+        near = near_levels(engine)
+        levels = [
+            replace(level, may_bypass=frozenset()) if index in near else level
+            for index, level in enumerate(engine.levels)
+        ]
+        nest = nest.storing(replace(engine, levels=tuple(levels)), nest.residency)
+    limits = (*statement.limits, *arrangement_limits(nest, slots, Reduction.FORMS))
+    return replace(
+        problem, engine=engine, space=space, statement=statement, limits=limits, even_space=problem.space
+    )
+
+
+def _energy(part: LayerProblem, outside: bool) -> Expr:
+    """Energy of moving tensors of near levels between the outermost level and those, or all other energy."""
+    stated, near, roles = part.statement, near_levels(part.engine), _roles(part)
+    levels = {level.name: index for index, level in enumerate(part.engine.levels)}
+    energies = stated.components.items()
+    terms = [] if outside else [own for name, own in energies if levels.get(name, 1 + near[-1]) > near[-1]]
+    for traffic in stated.traffic:
+        index = levels[traffic.level]
+        level, residency = part.engine.levels[index], part.space.nest.residency[traffic.tensor]
+        read, write = (
+            whole(energy, stated.energy_scale)
+            for energy in (
+                level.read_energy_of(roles[traffic.tensor]),
+                level.write_energy_of(roles[traffic.tensor]),
+            )
+        )
+        if index == 0:
+            accesses = total([read * traffic.reads, write * traffic.fills, write * traffic.updates])
+            own = [any(store in near for store in stores) is outside for stores in residency.alternatives]
+            terms.append(choose(residency.selector, [accesses if counts else 0 for counts in own]))
+        elif index in near:
+            inwards = [write * traffic.fills]
+            terms += inwards if outside else [read * traffic.reads, write * traffic.updates]
+    return total(terms)
+
+
+def _reads(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:
+    """Elements of passing tensors that the outermost level hands out."""
+    outermost = part.engine.levels[0].name
+    counts = {row.tensor: row.reads for row in part.statement.traffic if row.level == outermost}
+    return {own: counts[own.tensor.name] for own in passed}
+
+
+def _price(part: LayerProblem, own: Passing) -> int:
+    """What reading an element of a passing tensor costs, in the part's unit."""
+    return whole(part.engine.levels[0].read_energy_of(own.tensor.role), part.statement.energy_scale)
+
+
+def _roles(part: LayerProblem) -> dict[str, Role]:
+    return {tensor.name: tensor.role for tensor in part.operator.tensors}
+
+
+def _stored(part: LayerProblem) -> set[str]:
+    """The tensors that near levels store."""
+    near = {part.engine.levels[index].name for index in near_levels(part.engine)}
+    return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
+
+
+def _busy(part: LayerProblem, passed: Sequence[tuple[Role, Expr]]) -> list[Expr]:
+    """Cycles in which the outermost level's ports move the tensors of near levels, and what passes these.
+
+    Parameters
+    ----------
+    passed : roles of passing tensors, and the elements of them that are read at least
+    """
+    outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
+    own = [
+        counted
+        for counted in part.statement.traffic
+        if counted.level == outermost.name and counted.tensor in stored
+    ]
+    reads = [*((roles[counted.tensor], counted.reads) for counted in own), *passed]
+    writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
+    return port_times(part.engine, outermost, reads, writes)
+
+
+def _boundary_tiles(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> list[Expr]:
+    """Tiles of a group's dimensions at some boundaries."""
+    return [space.nest.boundaries[edge][dim] for dim in group.dims for edge in edges]

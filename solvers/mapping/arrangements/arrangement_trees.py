@@ -1,0 +1,441 @@
+"""Branch and bound over uneven storage: one tree per arrangement, one incumbent for all of them.
+
+The even tree comes first.  Where parts of the machine bound many arrangements at once
+(:mod:`tilewright.solvers.mapping.arrangements.segment_bounds`), all that costs little more than the least
+bound is searched first, and so on until nothing can beat the incumbent: arrangements without such tiles are
+never stated.  Each tree dives for a mapping, and keeps open what may still beat the best one found in any.
+Then the tree with the least bound goes on until another one's is less, so the bound of the whole is always
+that of the cheapest open part of any tree, or of what has not been stated yet.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from itertools import count, islice
+from typing import TYPE_CHECKING
+
+from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
+from tilewright.formulation.mapping.nests.arrangements import EVEN, Reduction
+from tilewright.formulation.mapping.parts.compulsory import least_key
+from tilewright.formulation.mapping.parts.segment_parts import has_parts, storages
+from tilewright.formulation.mapping.parts.uneven_parts import has_several_patterns, has_uneven_parts
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
+from tilewright.formulation.mapping.space import Alike
+from tilewright.solvers.mapping.arrangements.turns import Turns
+from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution, offer_perfect_factors
+from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
+from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
+from tilewright.solvers.mapping.tables.shared_tables import MOST_SHARED_ROWS, SharedTables
+from tilewright.solvers.mapping.tables.table_bank import TableBank
+from tilewright.solvers.mapping.tree.goals import BAND, Below, Goal, goal_of
+from tilewright.solvers.mapping.tree.layout import LegalTables, laid_out
+from tilewright.solvers.mapping.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+
+_AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
+_FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
+_VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
+_TINY = 500  # rows of tiles that are searched before a dive ends
+_LOOKS = 16  # small trees that are open more when memory is looked at again
+_SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
+_QUICK = 200_000  # rows of tiles with which all that may beat the best even mapping is listed at once
+_FEW_AT_ONCE = 200  # arrangements on all machines with which it is
+_EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
+_DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
+_MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
+_MOST_SHARED = 200_000_000  # of values that the next tree may read, too
+_SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
+_LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
+
+
+class ArrangementTrees:
+    """The trees of one search over all arrangements of storage.
+
+    Parameters
+    ----------
+    method : searches the part whose tiles divide
+    on_hard : called once where the even part, or else another one, does not end soon
+    """
+
+    def __init__(
+        self, search: LayerSearch, goal: Goal, method: LayerMethod, on_hard: Callable[[], None] = lambda: None
+    ) -> None:
+        self._search = search
+        self._goal = goal
+        self._method = method
+        self._on_hard = on_hard
+        self._tick = count()
+        self._bank, self._tables = TableBank(), SharedTables()
+        self._parts: PartTables | None = None  # what bounds of parts read
+        self._open: list[tuple[float, int, Tree, float]] = []
+        self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
+        self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
+        self._cutoff = math.inf  # from which on nothing is looked for yet
+        self._levels_count = not goal.both and has_uneven_parts(search.problem)
+        self._even_is_closed = False
+        self._levels: PatternBounds | None = None  # what each level costs, of all that is not given out
+        self._scale = float(search.problem.key_scale)
+
+    def run(self, on_bound: Callable[[float], None] = lambda _least: None) -> float | None:
+        """Search until the goal wants nothing that is open, or a limit strikes.
+
+        Raises `TablesTooLargeError` where memory does not suffice for a tree.
+
+        Parameters
+        ----------
+        on_bound : called with lower bounds of the objective key of all that is still open
+
+        Returns ``None`` when nothing is open any more, else the least key bound of what is.
+        """
+        problem = self._search.problem
+        self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
+        try:
+            if self._levels_count:
+                self._even_is_closed = self._offer_even()
+            if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
+                self._search_bounded(on_bound)
+            else:
+                self._bound_levels(on_bound)
+                self._search_stated(on_bound)
+        except TablesTooLargeError:
+            on_bound(self._least)
+            raise
+        except LimitReachedError:
+            pass
+        if math.isinf(self._least):
+            return None
+        on_bound(self._least)
+        return self._least
+
+    @property
+    def _least(self) -> float:
+        return min(self._unstated, self._cutoff, self._open[0][0] if self._open else math.inf)
+
+    def _put(self, tree: Tree, lower_bound: float) -> None:
+        if not math.isinf(tree.least):
+            heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
+
+    def _state(self, parts: Iterable[LayerProblem], goal: Goal, on_bound: Callable[[float], None]) -> bool:
+        """Keep a tree of each part open; whether all parts were stated.
+
+        Where they would take too much memory with the next one, open trees are searched to their ends before.
+
+        Parameters
+        ----------
+        on_bound : as for :meth:`run`
+        """
+        held: float = self._bytes
+        for part in parts:
+            rows = max(1, sum(len(group) for group in part.space.groups))
+            if held + rows * self._row_bytes > _MOST_BYTES:
+                self._exhaust(on_bound)
+                if self._open or self._search.done:
+                    return False
+                self._bank.clear()
+                if self._parts is not None:
+                    self._parts.clear()
+                held = 0
+            tree = self._new_tree(part, goal)
+            if tree is not None:
+                self._put(tree, self._unstated)
+                # Looking at all tables takes longer than small ones tell.
+                is_looked_at = rows > _TINY or not self._row_bytes or len(self._open) % _LOOKS == 0
+                known = self._bytes if is_looked_at else held + rows * self._row_bytes
+                self._row_bytes = max(self._row_bytes, (known - held) / rows)
+                held = known
+        return True
+
+    @property
+    def _bytes(self) -> int:
+        """Memory of what open trees read, each table once."""
+        staged = {id(staged): staged for _, _, tree, _ in self._open for staged in tree.layout.staged}
+        return self._bank.bytes + sum(own.bytes + own.table.values.bytes for own in staged.values())
+
+    def _hard(self) -> None:
+        ask, self._on_hard = self._on_hard, lambda: None
+        ask()
+
+    def _search_stated(self, on_bound: Callable[[float], None]) -> None:
+        """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
+        problem = self._search.problem
+        even = self._new_tree(problem, self._goal)
+        if even is not None:
+            even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
+            if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
+                self._put(even, self._unstated)
+        parts = islice(problem.parts(self._search.limits.check), 1, None)
+        if self._state(parts, self._goal, on_bound):
+            self._unstated = math.inf
+        self._exhaust(on_bound)
+
+    def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
+        """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes."""
+        from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError, PartTables
+
+        problem = replace(self._search.problem, alike=Alike())
+        if self._have_more_than(_VERY_MANY) and not self._levels_count:
+            self._offer_even()
+        even, self._parts = self._even_tree(), PartTables()
+        if machines := self._few_machines(problem, even):
+            self._list_at_once(machines)
+            with suppress(ManyTilesError):
+                self._search_below(machines, self._goal, on_bound)
+                return
+            self._offer_perfect_factors()
+            if even is not None:
+                even.limit(_DEEP)
+                even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
+        even_open, even = self._is_open(even), None  # its memory serves others
+        self._bound_levels(on_bound)
+        self._search_in_turn(Turns(self._levels, problem, self._unstated), even_open, on_bound)
+
+    def _search_in_turn(self, turns: Turns, even_open: bool, on_bound: Callable[[float], None]) -> None:
+        """Search machines, those with the least bound first, until others' bounds are less.
+
+        What costs little more than the least that anything may cost there comes first: fewer tiles survive.
+        """
+        problem = self._search.problem
+        needs_mapping = is_large(problem) and not problem.space.nest.perfect
+        while (turn := turns.next()) is not None:
+            self._unstated, self._cutoff = turn.least, turns.least
+            on_bound(self._least)
+            if not self._is_wanted(min(turn.least, turns.least)):
+                break
+            if turn.bounds is None:
+                turn.bounds = [self._bounds_of(machine, even_open) for machine in turn.machines]
+                for bounds in turn.bounds:
+                    bounds.begin()
+            elif not turn.go_on():
+                if needs_mapping:
+                    self._new_tree(problem, self._goal, _EFFORT)
+                    needs_mapping = False
+                cutoff = turn.cutoff(goal_of(self._search), self._goal.both)
+                goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
+                self._cutoff = min(cutoff, self._cutoff)
+                if not self._search_below(turn.bounds, goal, on_bound):
+                    return
+                turn.least = cutoff * (1 - BAND)
+            turns.put(turn)
+        self._unstated = self._cutoff = math.inf
+
+    def _few_machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
+        """Machines on which all that may beat the best even mapping is listed quickly; none where it is not.
+
+        Parameters
+        ----------
+        even : the tree of the even part, if other parts do not hold it and it is not closed
+        """
+        machines: list[SegmentBounds] = []
+        if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
+            return []
+        if goal_of(self._search) is None or self._goal.both or problem.space.rows > _QUICK:
+            return []
+        if self._have_more_than(_FEW_AT_ONCE):
+            return []
+        for machine in storages(problem):
+            machines.append(self._bounds_of(machine, self._is_open(even)))
+            if sum(bounds.arrangements for bounds in machines) > _FEW_AT_ONCE:
+                return []
+        return machines
+
+    def _bounds_of(self, machine: LayerProblem, even_open: bool) -> SegmentBounds:
+        """Bounds of the arrangements of a machine whose levels may not be passed by."""
+        from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
+
+        assert self._parts is not None
+        return SegmentBounds(self._search, self._goal, machine, even_open, self._parts)
+
+    def _is_open(self, even: Tree | None) -> bool:
+        """Whether the even part is to be searched with others, after a first look at its tree."""
+        problem = self._search.problem
+        if problem.reduction is Reduction.FORMS or self._even_is_closed:
+            return False
+        return is_large(problem) if even is None else not math.isinf(even.least)
+
+    def _list_at_once(self, machines: Sequence[SegmentBounds]) -> None:
+        """Have machines that store the same inside listed together."""
+        from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
+
+        assert self._parts is not None
+        computing = machines[0].computing()
+        inside: dict[Hashable, InsideTogether] = {}
+        for bounds in machines:
+            key = InsideTogether.key(bounds.problem)
+            if key not in inside:
+                inside[key] = InsideTogether(self._search, self._goal, bounds.problem, self._parts)
+            bounds.begin_at_once(computing, inside[key])
+
+    def _search_below(
+        self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
+    ) -> bool:
+        """Search all that a goal wants of some machines; whether that was done before the whole search."""
+        if not self._state(self._cheapest_first(machines, goal, on_bound), goal, on_bound):
+            return False
+        self._exhaust(on_bound)
+        return not self._search.done
+
+    def _cheapest_first(
+        self, machines: Sequence[SegmentBounds], goal: Goal, on_bound: Callable[[float], None]
+    ) -> Iterator[LayerProblem]:
+        """What a goal wants of some machines, the cheapest first; trees of less go on before.
+
+        What is left inside is looked for on all machines, what is left outside on the cheapest ones.
+        """
+        from tilewright.solvers.mapping.arrangements.segment_bounds import Pair
+
+        waiting: list[tuple[float, int, SegmentBounds | Pair]] = []
+        for bounds in machines:
+            bounds.want(goal)
+        for bounds in machines:
+            bounds.look_inside()
+            self._learn(machines, on_bound)
+        for bounds in machines:
+            heapq.heappush(waiting, (bounds.least, next(self._tick), bounds))
+        while waiting:
+            least, _, cheapest = heapq.heappop(waiting)
+            self._unstated = max(self._unstated, least)
+            self._exhaust(on_bound, self._unstated)
+            if self._search.done:
+                return
+            self._search.limits.check()
+            if not isinstance(cheapest, Pair):
+                for pair in cheapest.pairs():
+                    heapq.heappush(waiting, (pair.key, next(self._tick), pair))
+            elif (part := cheapest.stated()) is not None:
+                yield part
+        self._unstated = math.inf
+
+    def _learn(self, machines: Iterable[SegmentBounds], on_bound: Callable[[float], None]) -> None:
+        """Bound what has not been stated by what is known of all machines."""
+        self._unstated = max(self._unstated, min(bounds.least for bounds in machines))
+        if not math.isinf(self._least):
+            on_bound(self._least)
+
+    def _is_wanted(self, key: float) -> bool:
+        """Whether the goal wants something of a lower bound (scaled)."""
+        goal = goal_of(self._search)
+        if self._goal.both or goal is None:
+            return not math.isinf(key)
+        return key * (1 - BAND) < float(goal) * self._scale
+
+    def _even_tree(self) -> Tree | None:
+        """The tree of the even part after a first look; ``None`` where nothing is left, or very much."""
+        problem, most = self._search.problem, None
+        if self._even_is_closed:
+            self._offer_perfect_factors()
+            return None
+        if problem.reduction is not Reduction.FORMS:  # else other parts hold it
+            if problem.space.rows > _QUICK:
+                self._offer_perfect_factors()
+            if is_large(problem):
+                return None
+            most = _EFFORT
+        even = self._new_tree(problem, self._goal, most)
+        if even is not None:
+            even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
+        return even
+
+    def _have_more_than(self, count: int) -> bool:
+        """Whether there are more arrangements than some."""
+        return next(islice(self._search.problem.arrangements(), count, None), None) is not None
+
+    def _offer_even(self) -> bool:
+        """Offer the best even mapping, or what a share of the time finds: listing others may take long.
+
+        Returns whether it is the best one.
+        """
+        search = self._search
+        share = _SHARE if self._levels_count else _MOSTLY
+        even = PartSearch(search, search.problem.even(), search.limits.share(share), EVEN)
+        with suppress(LimitReachedError):
+            if is_large(even.problem) or has_patterns(even.problem):
+                offer_initial_solution(even, self._method)
+            return even.proven or self._method.solve(even).exhausted
+        return False
+
+    def _bound_levels(self, on_bound: Callable[[float], None]) -> None:
+        """Bound all arrangements by what each level costs at least, whatever the points of the others are."""
+        if not self._levels_count:
+            return
+        search = self._search
+        has_many = has_several_patterns(search.problem)
+        # Where nothing else bounds all arrangements, the rest of the time is for this.
+        share = 1.0 if self._have_more_than(_VERY_MANY) else _LEVELS_SHARE
+        limited = search if has_many else search.within(search.limits.share(share))
+        levels = None
+        try:
+            levels = PatternBounds(limited)
+            levels.look()
+        except LimitReachedError:  # what was learned until then counts
+            search.limits.check()
+        finally:
+            if levels is not None:
+                self._unstated = max(self._unstated, levels.least * self._scale * (1 - BAND))
+        on_bound(self._least)
+        self._levels = levels if has_many else None
+
+    def _offer_perfect_factors(self) -> None:
+        """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
+        problem = self._search.problem
+        self._on_hard = lambda: None  # more help than that there is none
+        if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
+            offer_perfect_factors(self._search, self._method)  # of large problems they are known
+
+    def _exhaust(self, on_bound: Callable[[float], None], until: float = math.inf) -> None:
+        """Search what is open until its bounds pass ``until``, nothing is, or a limit strikes.
+
+        The tree with the least bound goes on.
+        """
+        while self._open and self._open[0][0] < until and not self._search.done:
+            _, _, tree, lower_bound = heapq.heappop(self._open)
+            others = min(until, self._open[0][0] if self._open else self._cutoff)
+            report = partial(_report_bound, on_bound, self._least, lower_bound)
+            tree.go_on(report, max(lower_bound, others) * (1 + _AHEAD))
+            self._put(tree, lower_bound)
+
+    def _new_tree(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
+        """A tree with its first stage open; ``None`` where there is nothing to choose.
+
+        Parameters
+        ----------
+        most : nodes that it may bound
+        """
+        self._search.limits.check()
+        if self._tables.bytes > _MOST_SHARED:
+            self._tables.clear()
+            for _, _, tree, _ in self._open:  # the next trees read others
+                tree.layout.drop_values()
+        limits, tally = self._search.limits, self._search.tally
+        # Very many rows are kept for no other tree: with these, its own take too much memory.
+        shared: SharedTables | None = self._tables
+        bank: TableBank | None = self._bank
+        if problem.space.rows > MOST_SHARED_ROWS:
+            shared, bank = None, None
+        legal = LegalTables(problem, limits, shared).wanted(goal)
+        layout = laid_out(problem, limits, goal=goal, bank=bank, tally=tally, legal=legal)
+        del legal  # its memory serves the tree's program
+        tree = Tree(self._search, goal, layout=layout)
+        if tree.empty:
+            return None
+        tree.on_hard = self._hard
+        tree.limit(most)
+        tree.begin(dive=problem.space.rows > _TINY)
+        return tree
+
+
+def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
+    """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
+    on_bound(min(max(least, lower_bound), others))
+
+
+def _is_over(limits: Limits) -> bool:
+    return limits.expired

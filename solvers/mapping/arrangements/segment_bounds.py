@@ -1,0 +1,482 @@
+"""What parts of the machine cost at least, searched: bounds of many arrangements of storage at once.
+
+:mod:`tilewright.formulation.mapping.parts.segment_parts` states the parts.  For every sequence of the near
+points of storage, and for every one of the points inside the array, the part is searched for all that may
+still beat the incumbent, given the least that the other part costs; what is left inside limits the near
+tiles, too. Arrangements without such survivors are never stated, others with the survivors' tiles alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product as cartesian
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.parts.compulsory import least_cycles
+from tilewright.formulation.mapping.parts.passing import Passing, passing
+from tilewright.formulation.mapping.parts.segment_parts import (
+    around,
+    charged,
+    even_halves,
+    filled,
+    inner_arrangements,
+    inside_part,
+    knowing,
+    least_outside,
+    near_arrangements,
+    outside_part,
+    restricted,
+    standing_around,
+    stores_near,
+    within,
+)
+from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.space import MapSpace
+from tilewright.formulation.objective import parse_objective
+from tilewright.foundation.arrays import Bools, Floats
+from tilewright.solvers.mapping.arrangements.survivors import ListedDecisions, Survivors, where_they_meet
+from tilewright.solvers.mapping.tables.shared_tables import SharedTables
+from tilewright.solvers.mapping.tables.table_bank import TableBank
+from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
+from tilewright.solvers.mapping.tree.layout import Layout, LegalTables, laid_out
+from tilewright.solvers.mapping.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
+
+CYCLES = parse_objective("cycles")
+_LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
+_STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
+_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
+_FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
+_MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
+_LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
+_SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
+
+_Item = TypeVar("_Item")
+_Bound = TypeVar("_Bound", float, Floats)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What the two parts of a machine leave of one arrangement.
+
+    Parameters
+    ----------
+    key : lower bound of the objective key (scaled)
+    bounds : of the machine
+    near, inner : what is left outside and inside
+    """
+
+    key: float
+    bounds: SegmentBounds
+    near: Survivors
+    inner: Survivors
+
+    def stated(self) -> LayerProblem | None:
+        """Its problem over the tiles that are left; ``None`` where the goal wants none of them now."""
+        return self.bounds.stated(self.near, self.inner)
+
+
+class ManyTilesError(Exception):
+    """Too much may beat the incumbent to be listed before more is known of the parts."""
+
+
+class PartTables:
+    """What searches of parts read, together."""
+
+    def __init__(self) -> None:
+        self._shared, self._bank = SharedTables(), TableBank()
+        self._layouts: dict[Hashable, Layout] = {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._shared.clear()
+        self._bank.clear()
+        self._layouts.clear()
+
+    def layout(self, part: LayerProblem, search: LayerSearch, goal: Goal) -> Layout:
+        """The layout of a part; raises ``LimitReachedError`` where a limit strikes."""
+        space, stated = part.space, part.statement
+        key = id(space), stated.energy, stated.cycles, part.limits, part.objective, goal.both
+        known = self._layouts.get(key)
+        if known is not None:
+            return known
+        if self._shared.bytes + self._bank.bytes > _MOST_BYTES:
+            self.clear()
+        legal = LegalTables(part, search.limits, self._shared).wanted(goal)
+        laid = laid_out(part, search.limits, goal=goal, bank=self._bank, tally=search.tally, legal=legal)
+        if space.rows <= _FEW_ROWS:
+            self._layouts[key] = laid  # which keeps the space, and so its identity
+        return laid
+
+
+class SegmentBounds:
+    """Bounds of the arrangements of a problem; nothing may bypass its levels.
+
+    Raises ``LimitReachedError`` where a limit strikes.
+
+    Parameters
+    ----------
+    even_open : whether the even part is to be searched, too
+    tables : what searches of parts read, those of other machines among them
+
+    Attributes
+    ----------
+    problem : on the machine
+    least : lower bound of the objective key (scaled) of all that the goal wants; infinite where that is
+        nothing
+    """
+
+    def __init__(
+        self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, tables: PartTables
+    ) -> None:
+        self.least = 0.0
+        self.problem = problem
+        self._search, self._goal = search, goal
+        self._root = 0.0  # lower bound of everything, whatever the goal
+        self._powers = problem.objective.key_powers
+        self._counts_energy = self._powers[0] > 0 or goal.both
+        # Machines of many levels have thousands of these, and there are hundreds of such machines.
+        self._near = _listed(near_arrangements(problem), search.limits)
+        self._inner = _listed(inner_arrangements(problem, search.limits.check), search.limits)
+        self._wholes: set[Arrangement] = set()
+        for near in self._near:
+            search.limits.check()
+            self._wholes.update((*near, *inner) for inner in self._inner)
+        if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
+            spread = (slots for slots in self._wholes if is_spread(problem.engine, slots))
+            self._wholes = {*_listed(spread, search.limits)}
+            outer, rest = even_halves(problem)
+            if even_open:
+                self._wholes.add((*outer, *rest))
+                self._near = [*dict.fromkeys([*self._near, outer])]
+                self._inner = [*dict.fromkeys([*self._inner, rest])]
+        self._inside = self._outside = self._busy = 0
+        self._passed: tuple[Passing, ...] = ()
+        self._left: list[Survivors] = []  # inside, that a goal may want
+        self._near_parts: list[LayerProblem] = []
+        self._inner_parts: list[LayerProblem] = []
+        self._effort = 0  # nodes bounded for what the inside spends at least
+        self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
+        self._together: InsideTogether | None = None
+        self._tables = tables
+        self._stated_wholes: dict[Arrangement, LayerProblem] = {}
+
+    @property
+    def arrangements(self) -> int:
+        """How many of them there are."""
+        return len(self._wholes)
+
+    def computing(self) -> int:
+        """Cycles in which every mapping computes at least: those of the best splits over the array alone.
+
+        Even storage has all splits, and nothing else counts.  0 where cycles do not count.
+        """
+        if not self._powers[1]:
+            return 0
+        stated = replace(self.problem.statement, cycles=self.problem.space.nest.steps())
+        return self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)])
+
+    def begin(self) -> None:
+        """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
+        operator, engine = self.problem.operator, self.problem.engine
+        self._together, self._steps = None, self._search_parts()
+        self._busy = least_cycles(operator, engine) if self._powers[1] or self._goal.both else 0
+        self._outside = least_outside(self.problem) if self._counts_energy else 0
+        self._set_out()
+
+    def go_on(self) -> bool:
+        """Find more of what the parts cost at least; whether there was more to find."""
+        return next(self._steps, False)
+
+    def _search_parts(self) -> Iterator[bool]:
+        """Search one part after the other for what it costs at least."""
+        problem, b = self.problem, self._powers[1]
+        self._passed = passing(problem) if stores_near(problem) else ()
+        inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
+        self._inner_parts = _listed(inside, self._search.limits)
+        if b or self._goal.both:
+            self._busy = max(self._busy, self._least(part.minimising(CYCLES) for part in self._inner_parts))
+            self._set_out()
+            yield True
+        self._near_parts = self._stated_near(self._busy)
+        if self._counts_energy:
+            self._outside = max(self._outside, self._least(self._near_parts))
+            self._set_out()
+            yield True
+            before = self._search.tally.nodes
+            self._inside = self._least(self._inner_parts)
+            self._effort = self._search.tally.nodes - before
+            self._set_out()
+            yield True
+        if b:
+            both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
+            self.least = self._root = max(self._root, both * (1 - BAND))
+            yield True
+
+    def begin_at_once(self, computing: int, together: InsideTogether) -> None:
+        """Have parts listed at once: more is known of what each costs at least once they are.
+
+        Parameters
+        ----------
+        computing : cycles of computing at least
+        together : lists what is inside
+        """
+        self._busy, self._together = computing, together
+        self._outside = least_outside(self.problem) if self._counts_energy else 0
+        together.expect(self.problem, self._outside, self._inner)
+        self._set_out()
+
+    def _set_out(self) -> None:
+        """Bound everything by what the parts cost at least."""
+        a, b = self._powers
+        self._everywhere = self._inside, self._outside
+        self._root = float(self._outside + self._inside) ** a * float(self._busy) ** b * (1 - BAND)
+        self.least = self._root
+
+    def want(self, goal: Goal) -> None:
+        """Look for what another goal wants from now on."""
+        self._goal, self._left = goal, []
+        self._inside, self._outside = self._everywhere  # what was raised held for the goal before
+        self.least = self._root
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the goal may want anything, as far as is known of the parts."""
+        known = [np.array([bound]) for bound in (math.inf, math.inf, self._root)]
+        return self._goal.both or bool(self._goal.wanted(*known)[0])
+
+    def look_inside(self) -> None:
+        """Find what of the inside the goal may want; `least` bounds all that it wants then.
+
+        Raises `ManyTilesError` where parts are to be listed at once, and what is left is too much for that.
+        """
+        while self.is_wanted and self.go_on():
+            pass
+        if self.is_wanted:
+            self._left = self._look_inside()
+        self.least = max(self._root, min((inner.key for inner in self._left), default=math.inf))
+
+    def pairs(self) -> list[Pair]:
+        """What the goal may want of what was found inside, each with what is left outside."""
+        both = cartesian(self._look_outside() if self._left else [], self._left)
+        wholes = (pair for pair in both if (*pair[0].slots, *pair[1].slots) in self._wholes)
+        meeting = (pair for each in wholes if (pair := self._meeting(*each)) is not None)
+        return [Pair(self._key(*pair), self, *pair) for pair in meeting]
+
+    def _meeting(self, near: Survivors, inner: Survivors) -> tuple[Survivors, Survivors] | None:
+        """What is left of both where their tiles meet, if anything."""
+
+        def wanted(energy: Floats, cycles: Floats) -> Bools:
+            safe = energy * (1 - BAND)
+            return self._goal.wanted(safe, cycles, self._keys(safe, cycles))
+
+        self._search.limits.check()
+        return where_they_meet(near, inner, self.problem.space.nest.perfect, wanted)
+
+    def stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
+        """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
+        if not self._wanted(near, inner):
+            return None
+        slots, problem = (*near.slots, *inner.slots), self.problem
+        whole = self._stated_wholes.get(slots)
+        every = space = self._space(slots) if whole is None else whole.space
+        if near.tiles is not None:
+            space = restricted(space, around(near.slots), near.tiles)
+        if inner.tiles is not None:
+            space = restricted(space, within(space), inner.tiles)
+        if not all(len(group) for group in space.groups):
+            return None
+        if whole is None:
+            whole = problem if every is problem.space else problem.stated(every, slots)
+            self._stated_wholes[slots] = whole
+        inside = max(self._inside, _rounded_down(inner.energy))
+        return knowing(replace(whole, space=space), inside, self._passed)
+
+    def _space(self, slots: Arrangement) -> MapSpace:
+        """The decisions of one arrangement, over all tiles."""
+        if self.problem.reduction is Reduction.FORMS or is_spread(self.problem.engine, slots):
+            return self.problem.arranged_space(slots, self._search.limits.check)
+        return self.problem.space
+
+    def _look_outside(self) -> list[Survivors]:
+        """What is left outside; what that spends there at least is known then."""
+        if not stores_near(self.problem):  # nothing is spent there
+            return [Survivors(near, self._root, 0.0, float(self._busy), None) for near in self._near]
+        inside = [inner.tiles for inner in self._left if inner.tiles is not None]
+        busy = max(self._busy, int(min(inner.cycles_apart for inner in self._left)))
+        survivors: list[Survivors] = []
+        for near, alone in zip(self._near, self._near_parts or self._stated_near(busy), strict=True):
+            part = charged(alone, self.problem.objective, self._inside)
+            if len(inside) == len(self._left):
+                part = replace(part, space=standing_around(part.space, near, inside))
+            survivors += self._survivors(
+                near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
+            )
+        self._outside = max(self._outside, _least_energy(survivors))
+        return survivors
+
+    def _stated_near(self, busy: int) -> list[LayerProblem]:
+        """The parts outside; none where nothing is stored there.
+
+        Parameters
+        ----------
+        busy : cycles inside at least
+        """
+        problem = self.problem
+        near = self._near if stores_near(problem) else []
+        stated = (outside_part(problem, own, busy, self._passed) for own in near)
+        return _listed(stated, self._search.limits)
+
+    def _look_inside(self) -> list[Survivors]:
+        """What is left inside; what that spends there at least is known then."""
+        survivors: list[Survivors] = []
+        if self._together is not None:
+            listed_together = self._together.left(self.problem)
+            survivors += [self._all_of(inner, listed, self._outside) for inner, listed in listed_together]
+        else:
+            before = self._search.tally.nodes
+            for inner, alone in zip(self._inner, self._inner_parts, strict=True):
+                part = charged(filled(alone, self.problem), self.problem.objective, self._outside)
+                # To list what is little more than the least value takes about as long as to find that value.
+                spare = _LISTING * self._effort - (self._search.tally.nodes - before)
+                most = max(_MOST_INSIDE * len(self._near), spare)
+                left = self._survivors(inner, part, within(part.space), self._outside, most)
+                if left and left[0].tiles is None:
+                    self._effort = 0  # more is left of it with every higher cutoff
+                survivors += left
+        self._inside = max(self._inside, _least_energy(survivors))
+        return survivors
+
+    def _least(self, parts: Iterable[LayerProblem]) -> int:
+        """What every mapping spends in a part of the machine at least, of what the parts minimise.
+
+        What little effort leaves open is searched for what costs hardly more than is known already, then for
+        what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
+        found.
+        """
+        goal = LeastEnergy(slack=0.0 if self.problem.space.nest.perfect else _SLACK)
+        trees = [tree for part in parts if (tree := self._tree(goal, part, _LITTLE_EFFORT)) is not None]
+        for tree in trees:
+            tree.begin()  # the best of all first mappings serves every search
+        for tree in trees:
+            tree.go_on()
+        known = [(tree.layout, tree.least) for tree in trees]
+        least = min([goal.enough, *(own for _, own in known)])
+        step = _STEP
+        while 0 < least < goal.enough and not self._search.limits.expired:
+            cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
+            below = LeastEnergy(cutoff)
+            known = [(layout, self._least_below(below, layout, own)) for layout, own in known]
+            risen = min([below.best, *(own for _, own in known)])
+            least = max(least, risen)
+            if risen < cutoff:  # the least value, or what effort did not suffice to pass
+                break
+        return 0 if math.isinf(least) else _rounded_down(least)
+
+    def _least_below(self, goal: LeastEnergy, layout: Layout, known: float) -> float:
+        """What a part costs at least, or the goal's value where it is not below that.
+
+        Parameters
+        ----------
+        known : lower bound
+        """
+        if known >= goal.enough:
+            return known
+        tree = Tree(self._search, goal, layout=layout)
+        tree.limit(_EFFORT)
+        tree.begin(dive=False)
+        tree.go_on()
+        return max(known, min(tree.least, goal.enough))
+
+    def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
+        """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
+        self._search.limits.check()
+        tree = Tree(self._search, goal, layout=self._tables.layout(part, self._search, goal))
+        if tree.empty:
+            return None
+        tree.limit(most)
+        return tree
+
+    def _survivors(
+        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, most: int
+    ) -> list[Survivors]:
+        """What a part leaves, if anything.
+
+        Parameters
+        ----------
+        edges : the boundaries that it decides
+        elsewhere : energy in the part's bounds that is spent in the other one
+        most : nodes that the search may bound
+        """
+        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner))
+        tree = self._tree(listed, part, most)
+        if tree is None:
+            return []
+        tree.begin(dive=False)
+        left = tree.go_on()
+        if left is None and not listed.count:
+            return []
+        self._search.limits.check()
+        if left is None:
+            return [self._all_of(slots, listed, elsewhere)]
+        own = self._own(np.array(min(listed.energy, tree.least_energy)), elsewhere)
+        return [Survivors(slots, min(left, listed.key), float(own), 0.0, None)]
+
+    def _all_of(self, slots: Arrangement, listed: ListedDecisions, elsewhere: int) -> Survivors:
+        """All that is left of a part."""
+        own = float(self._own(np.array(listed.energy), elsewhere))
+        decisions = listed.decisions(partial(self._own, elsewhere=elsewhere))
+        return Survivors(slots, listed.key, own, listed.cycles, listed.tiles(), decisions)
+
+    def _own(self, energy: Floats, elsewhere: int) -> Floats:
+        """What of a part's energy is its own, at least."""
+        if not self._counts_energy:
+            return np.zeros_like(energy)
+        return np.maximum(0.0, energy * (1 - BAND) - elsewhere)
+
+    def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
+        """Least energy and cycles of the arrangement with given points near and inside."""
+        energy = max(near.energy, self._outside) + max(inner.energy, self._inside)
+        return energy * (1 - BAND), max(near.cycles, inner.cycles)
+
+    def _key(self, near: Survivors, inner: Survivors) -> float:
+        return max(near.key, inner.key, self._keys(*self._bounds(near, inner)))
+
+    def _keys(self, energy: _Bound, cycles: _Bound) -> _Bound:
+        """Lower bounds of keys."""
+        a, b = self._powers
+        return energy**a * cycles**b * (1 - BAND)
+
+    def _wanted(self, near: Survivors, inner: Survivors) -> bool:
+        energy, cycles = (np.array([value]) for value in self._bounds(near, inner))
+        return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
+
+
+def _listed(items: Iterable[_Item], limits: Limits) -> list[_Item]:
+    """All of them; raises ``LimitReachedError`` where a limit strikes."""
+    result: list[_Item] = []
+    for item in items:
+        limits.check()
+        result.append(item)
+    return result
+
+
+def _least_energy(survivors: Iterable[Survivors]) -> int:
+    """What all that is left spends in its own part at least, in whole units."""
+    return _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
+
+
+def _rounded_down(energy: float) -> int:
+    """A whole number of units that is surely no more."""
+    return int(energy if energy < EXACT_LIMIT else energy * (1 - BAND))

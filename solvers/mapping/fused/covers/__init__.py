@@ -1,0 +1,1 @@
+"""Which layers of a network form groups: the cheapest cover."""

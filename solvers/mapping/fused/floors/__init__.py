@@ -1,0 +1,1 @@
+"""What fused mappings take at least, before their trees or turns are listed."""

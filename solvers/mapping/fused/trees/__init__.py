@@ -1,0 +1,1 @@
+"""Trees of fused layers: skeletons, residents, turns, and what a tree costs."""

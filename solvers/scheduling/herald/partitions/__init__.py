@@ -1,0 +1,1 @@
+"""Co-design: the search for a partition of a chip's resources."""

@@ -1,0 +1,1 @@
+"""Second opinions on schedules, their costs and their bounds, by ways that did not make them."""
