@@ -28,9 +28,9 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.tiles.axis_groups import EVERY_INTEGER
 from tilewright.solvers.mapping.beside import CLOSE
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping
-from tilewright.solvers.mapping.levels.inner_bounds import EFFORT, InnerLevels, inner_keys
 from tilewright.solvers.mapping.levels.outer_bounds import OuterLevels
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.patterns.inner_bounds import EFFORT, InnerLevels, inner_keys
 from tilewright.solvers.mapping.patterns.part_tiles import PartTiles
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch

@@ -18,8 +18,8 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import OF_PARTS, offer_initial_solution
-from tilewright.solvers.mapping.levels.inner_bounds import inner_keys
 from tilewright.solvers.mapping.patterns import pattern_bounds
+from tilewright.solvers.mapping.patterns.inner_bounds import inner_keys
 from tilewright.solvers.mapping.patterns.part_tiles import PartTiles
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.solve import solve

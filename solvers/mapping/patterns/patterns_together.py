@@ -3,7 +3,7 @@
 The least costs of single levels (:mod:`tilewright.solvers.mapping.patterns.pattern_bounds`) know nothing of
 each other: a tile that one level reuses well is moved often by the next one.  Patterns that store the same in
 their two innermost levels differ only in what levels outside cost and in where tensors come from, so one
-search of these two levels (:mod:`tilewright.solvers.mapping.levels.inner_fronts`) bounds many of them
+search of these two levels (:mod:`tilewright.solvers.mapping.patterns.inner_fronts`) bounds many of them
 (``docs/proofs.md``, storage patterns).
 """
 
@@ -19,8 +19,8 @@ from tilewright.formulation.mapping.parts.segment_parts import Tiles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.foundation.arrays import Bools, Floats, Int64s
-from tilewright.solvers.mapping.levels.inner_fronts import InnerFront, InnerFronts
 from tilewright.solvers.mapping.levels.levels_together import inner_edges, over_tiles
+from tilewright.solvers.mapping.patterns.inner_fronts import InnerFront, InnerFronts
 from tilewright.solvers.mapping.patterns.pattern_machines import Stores, levels_of, on_own_machine
 from tilewright.solvers.mapping.patterns.pattern_terms import Term
 from tilewright.solvers.mapping.tables.stages import has_scratchpads, last_array
