@@ -1,11 +1,11 @@
 """Tiles that are best in parts of a machine, as a small space of mappings of the whole.
 
 A search of what some levels cost at least (:mod:`tilewright.solvers.mapping.patterns.pattern_bounds`,
-:mod:`tilewright.solvers.mapping.patterns.inner_bounds`) ends with tiles around the array and inside it of which
-that part would like best to be made.  Mappings of the whole over such tiles, those of several parts and of
-the best mapping known mixed, and any tiles further outside are some thousand rows where all tiles are some
-hundred thousand: the neighbourhood that a relaxation induces (Danna, Rothberg, Le Pape, "Exploring relaxation
-induced neighborhoods to improve MIP solutions", Mathematical Programming 102, 2005).
+:mod:`tilewright.solvers.mapping.patterns.inner_bounds`) ends with tiles around the array and inside it of
+which that part would like best to be made.  Mappings of the whole over such tiles, those of several parts
+and of the best mapping known mixed, and any tiles further outside are some thousand rows where all tiles
+are some hundred thousand: the neighbourhood that a relaxation induces (Danna, Rothberg, Le Pape, "Exploring
+relaxation induced neighborhoods to improve MIP solutions", Mathematical Programming 102, 2005).
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Loop nests with sizes and orders that may be open: blocks, orders, arrangements of storage, remainders."""

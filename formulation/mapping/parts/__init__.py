@@ -1,0 +1,1 @@
+"""Problems of parts of a machine, which bound what the whole costs."""

@@ -1,0 +1,1 @@
+"""Networks mapped layer by layer."""

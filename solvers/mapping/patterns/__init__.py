@@ -1,0 +1,1 @@
+"""Even storage: a tree for each storage pattern, and bounds of all patterns together."""

@@ -1,0 +1,1 @@
+"""Schedules by beam searches over what engines take next."""

@@ -1,0 +1,1 @@
+"""Lower bounds of schedules: paths, loads, chains and relaxations by CP-SAT."""
