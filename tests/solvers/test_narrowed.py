@@ -25,7 +25,7 @@ from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.candidates import Arena
 from tilewright.solvers.mapping import large_problems, narrowed, two_orders
-from tilewright.solvers.mapping.arrangements import arrangement_trees
+from tilewright.solvers.mapping.arrangements import open_trees
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.first_mapping import offer_one_mapping
 from tilewright.solvers.mapping.solve import solve
@@ -54,7 +54,7 @@ def random_keys(problem: LayerProblem, count: int, seed: int) -> list[Fraction]:
 
 def refuse_tables(whole: LayerProblem, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no tree be laid out over as many rows of the same tiles as a problem has."""
-    for module in (two_orders, arrangement_trees):
+    for module in (two_orders, open_trees):
 
         def refused(
             problem: LayerProblem,
@@ -189,7 +189,7 @@ def test_a_search_that_runs_out_of_memory_goes_on_with_parts(
         return real(*arguments, **named)
 
     monkeypatch.setattr(two_orders, "laid_out", short)
-    monkeypatch.setattr(arrangement_trees, "laid_out", short)
+    monkeypatch.setattr(open_trees, "laid_out", short)
     result = solve(problem, "branch", Limits(30))
     assert result.status in (Status.FEASIBLE, Status.OPTIMAL)
     assert result.key is not None

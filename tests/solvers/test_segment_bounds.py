@@ -47,7 +47,13 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import among
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.arrangements import arrangement_trees, inside_together, segment_bounds, turns
+from tilewright.solvers.mapping.arrangements import (
+    arrangement_trees,
+    inside_together,
+    open_trees,
+    segment_bounds,
+    turns,
+)
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
@@ -88,8 +94,8 @@ def test_claims_are_those_of_enumeration(most: int, quick: int, monkeypatch: pyt
 
 def test_claims_where_memory_is_for_one_tree_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is open is searched to its end before more is stated, and tables are forgotten between."""
-    monkeypatch.setattr(arrangement_trees, "_MOST_BYTES", -1)
-    monkeypatch.setattr(arrangement_trees, "_MOST_SHARED", -1)
+    monkeypatch.setattr(open_trees, "_MOST_BYTES", -1)
+    monkeypatch.setattr(open_trees, "_MOST_SHARED", -1)
     monkeypatch.setattr(segment_bounds, "_MOST_NEAR", 1)
     monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", 1)
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))

@@ -27,32 +27,25 @@ from tilewright.formulation.mapping.parts.uneven_parts import has_several_patter
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.space import Alike
+from tilewright.solvers.mapping.arrangements.open_trees import OpenTrees
 from tilewright.solvers.mapping.arrangements.turns import Turns
 from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution, offer_perfect_factors
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
-from tilewright.solvers.mapping.tables.shared_tables import MOST_SHARED_ROWS, SharedTables
-from tilewright.solvers.mapping.tables.table_bank import TableBank
 from tilewright.solvers.mapping.tree.goals import BAND, Below, Goal, goal_of
-from tilewright.solvers.mapping.tree.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.tree.tree import Tree
 
 if TYPE_CHECKING:
     from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
 
-_AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
-_TINY = 500  # rows of tiles that are searched before a dive ends
-_LOOKS = 16  # small trees that are open more when memory is looked at again
 _SMALL = 2_000  # rows of tiles that are searched as quickly as those that divide
 _QUICK = 200_000  # rows of tiles with which all that may beat the best even mapping is listed at once
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
-_MOST_BYTES = 600_000_000  # of trees that are open at once; what a search has besides takes as much again
-_MOST_SHARED = 200_000_000  # of values that the next tree may read, too
 _SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
@@ -72,12 +65,9 @@ class ArrangementTrees:
         self._search = search
         self._goal = goal
         self._method = method
-        self._on_hard = on_hard
+        self._trees = OpenTrees(search, on_hard)
         self._tick = count()
-        self._bank, self._tables = TableBank(), SharedTables()
         self._parts: PartTables | None = None  # what bounds of parts read
-        self._open: list[tuple[float, int, Tree, float]] = []
-        self._row_bytes = 0.0  # that a part's tree took at most, for each row of tiles
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
         self._levels_count = not goal.both and has_uneven_parts(search.problem)
@@ -118,11 +108,7 @@ class ArrangementTrees:
 
     @property
     def _least(self) -> float:
-        return min(self._unstated, self._cutoff, self._open[0][0] if self._open else math.inf)
-
-    def _put(self, tree: Tree, lower_bound: float) -> None:
-        if not math.isinf(tree.least):
-            heapq.heappush(self._open, (max(tree.least, lower_bound), next(self._tick), tree, lower_bound))
+        return min(self._unstated, self._cutoff, self._trees.least)
 
     def _state(self, parts: Iterable[LayerProblem], goal: Goal, on_bound: Callable[[float], None]) -> bool:
         """Keep a tree of each part open; whether all parts were stated.
@@ -133,45 +119,26 @@ class ArrangementTrees:
         ----------
         on_bound : as for :meth:`run`
         """
-        held: float = self._bytes
+        self._trees.look()
         for part in parts:
-            rows = max(1, sum(len(group) for group in part.space.groups))
-            if held + rows * self._row_bytes > _MOST_BYTES:
+            if self._trees.are_too_many_with(part):
                 self._exhaust(on_bound)
-                if self._open or self._search.done:
+                if self._trees or self._search.done:
                     return False
-                self._bank.clear()
+                self._trees.forget()
                 if self._parts is not None:
                     self._parts.clear()
-                held = 0
-            tree = self._new_tree(part, goal)
-            if tree is not None:
-                self._put(tree, self._unstated)
-                # Looking at all tables takes longer than small ones tell.
-                is_looked_at = rows > _TINY or not self._row_bytes or len(self._open) % _LOOKS == 0
-                known = self._bytes if is_looked_at else held + rows * self._row_bytes
-                self._row_bytes = max(self._row_bytes, (known - held) / rows)
-                held = known
+            self._trees.state(part, goal, self._unstated)
         return True
-
-    @property
-    def _bytes(self) -> int:
-        """Memory of what open trees read, each table once."""
-        staged = {id(staged): staged for _, _, tree, _ in self._open for staged in tree.layout.staged}
-        return self._bank.bytes + sum(own.bytes + own.table.values.bytes for own in staged.values())
-
-    def _hard(self) -> None:
-        ask, self._on_hard = self._on_hard, lambda: None
-        ask()
 
     def _search_stated(self, on_bound: Callable[[float], None]) -> None:
         """Search with one tree for every arrangement; raises ``LimitReachedError`` where a limit strikes."""
         problem = self._search.problem
-        even = self._new_tree(problem, self._goal)
+        even = self._trees.new(problem, self._goal)
         if even is not None:
             even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
             if problem.reduction is not Reduction.FORMS:  # else the others' forms hold all even ones
-                self._put(even, self._unstated)
+                self._trees.put(even, self._unstated)
         parts = islice(problem.parts(self._search.limits.check), 1, None)
         if self._state(parts, self._goal, on_bound):
             self._unstated = math.inf
@@ -216,7 +183,7 @@ class ArrangementTrees:
                     bounds.begin()
             elif not turn.go_on():
                 if needs_mapping:
-                    self._new_tree(problem, self._goal, _EFFORT)
+                    self._trees.new(problem, self._goal, _EFFORT)
                     needs_mapping = False
                 cutoff = turn.cutoff(goal_of(self._search), self._goal.both)
                 goal = self._goal if math.isinf(cutoff) else Below(self._goal, cutoff)
@@ -339,7 +306,7 @@ class ArrangementTrees:
             if is_large(problem):
                 return None
             most = _EFFORT
-        even = self._new_tree(problem, self._goal, most)
+        even = self._trees.new(problem, self._goal, most)
         if even is not None:
             even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
         return even
@@ -386,7 +353,7 @@ class ArrangementTrees:
     def _offer_perfect_factors(self) -> None:
         """Where tiles need not divide: those that do are searched in a moment, and are never bad."""
         problem = self._search.problem
-        self._on_hard = lambda: None  # more help than that there is none
+        self._trees.on_hard = lambda: None  # more help than that there is none
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
             offer_perfect_factors(self._search, self._method)  # of large problems they are known
 
@@ -395,46 +362,7 @@ class ArrangementTrees:
 
         The tree with the least bound goes on.
         """
-        while self._open and self._open[0][0] < until and not self._search.done:
-            _, _, tree, lower_bound = heapq.heappop(self._open)
-            others = min(until, self._open[0][0] if self._open else self._cutoff)
-            report = partial(_report_bound, on_bound, self._least, lower_bound)
-            tree.go_on(report, max(lower_bound, others) * (1 + _AHEAD))
-            self._put(tree, lower_bound)
-
-    def _new_tree(self, problem: LayerProblem, goal: Goal, most: int | None = None) -> Tree | None:
-        """A tree with its first stage open; ``None`` where there is nothing to choose.
-
-        Parameters
-        ----------
-        most : nodes that it may bound
-        """
-        self._search.limits.check()
-        if self._tables.bytes > _MOST_SHARED:
-            self._tables.clear()
-            for _, _, tree, _ in self._open:  # the next trees read others
-                tree.layout.drop_values()
-        limits, tally = self._search.limits, self._search.tally
-        # Very many rows are kept for no other tree: with these, its own take too much memory.
-        shared: SharedTables | None = self._tables
-        bank: TableBank | None = self._bank
-        if problem.space.rows > MOST_SHARED_ROWS:
-            shared, bank = None, None
-        legal = LegalTables(problem, limits, shared).wanted(goal)
-        layout = laid_out(problem, limits, goal=goal, bank=bank, tally=tally, legal=legal)
-        del legal  # its memory serves the tree's program
-        tree = Tree(self._search, goal, layout=layout)
-        if tree.empty:
-            return None
-        tree.on_hard = self._hard
-        tree.limit(most)
-        tree.begin(dive=problem.space.rows > _TINY)
-        return tree
-
-
-def _report_bound(on_bound: Callable[[float], None], others: float, lower_bound: float, least: float) -> None:
-    """Report the bound of all trees, with that of the one that goes on and what is known of it besides."""
-    on_bound(min(max(least, lower_bound), others))
+        self._trees.search(on_bound, min(self._unstated, self._cutoff), self._cutoff, until)
 
 
 def _is_over(limits: Limits) -> bool:
