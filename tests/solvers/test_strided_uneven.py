@@ -36,6 +36,7 @@ from tilewright.formulation.mapping.segment_parts import (
     has_parts,
     inner_arrangements,
     inside_part,
+    leaks_outside,
     near_arrangements,
     outside_part,
     restricted,
@@ -201,12 +202,12 @@ def every_cost(part: LayerProblem) -> Iterator[tuple[int, int]]:
 
 
 def spent_outside(problem: LayerProblem, evaluation: Evaluation) -> Fraction:
-    """Energy of moving tensors from and to near levels, as the evaluator counts it."""
+    """Energy of moving tensors from and to near levels, as the evaluator counts it, and what leaks there."""
     engine = problem.engine
     array = next(i for i, level in enumerate(engine.levels) if level.fanout)
     near = {level.name for level in engine.levels[1 : array + 1]}
     stored = {access.tensor for access in evaluation.accesses if access.level in near}
-    energy = Fraction(0)
+    energy = engine.leak * evaluation.cycles if leaks_outside(problem) else Fraction(0)
     for access in evaluation.accesses:
         level, role = engine.level(access.level), problem.operator.tensor(access.tensor).role
         if access.level in near:
