@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product as cartesian
 
 from uneven_oracle import DIVISORS, LEAST
 
+from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.mapping.parts.segment_parts import restricted, tiles_at
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
+Values = dict[Variable, int]
 FACTORS = {DIVISORS: "perfect", LEAST: "imperfect"}
+
+
+def leakage(draw: random.Random) -> dict[str, Fraction]:
+    """Of an engine: nothing, less than an access takes in a cycle, or more than that."""
+    leak = draw.choice([None, None, Fraction(1, 4), Fraction(5, 2), Fraction(40)])
+    return {} if leak is None else {"PE": leak}
 
 
 def machine(draw: random.Random) -> Engine:
@@ -46,12 +57,14 @@ def machine(draw: random.Random) -> Engine:
             Fraction(1),
             Fraction(500),
             (dram, level("BUF", 14, 12, fanout=fan), inner),
+            leakage=leakage(draw),
         )
     loose = draw.choice([frozenset({Role.WEIGHT}), frozenset({Role.INPUT}), frozenset[Role]()])
     kept = frozenset({Role.WEIGHT, Role.INPUT})
     far = level("L2", 16, 12, keeps=loose or kept, may_bypass=loose)
     near = level("L1", 10, 6, keeps=frozenset({Role.INPUT, Role.OUTPUT}), fanout=fan)
-    return Engine("two", "hierarchy", 16, Fraction(1), Fraction(500), (dram, far, near, inner))
+    levels = (dram, far, near, inner)
+    return Engine("two", "hierarchy", 16, Fraction(1), Fraction(500), levels, leakage=leakage(draw))
 
 
 def drawn(seed: int, most: int, kind: str = DIVISORS) -> LayerProblem:
@@ -89,8 +102,8 @@ def past_a_loose_level(draw: random.Random, kind: str) -> LayerProblem:
         level("W", 6, frozenset({Role.WEIGHT})),
         level("IO", 9, every - {Role.WEIGHT}),
     )
-    engine = Engine("loose", "hierarchy", 16, Fraction(1), Fraction(500), levels)
     operator = gemm(m=draw.choice([2, 4, 6]), n=draw.choice([2, 3]), k=draw.choice([3, 5, 8]))
+    engine = Engine("loose", "hierarchy", 16, Fraction(1), Fraction(500), levels, leakage=leakage(draw))
     edp = parse_objective("edp")
     return layer_problem(operator, engine, edp, factors=FACTORS[kind], storage="uneven")
 
@@ -105,3 +118,42 @@ def sampled(part: LayerProblem, draw: random.Random) -> list[int]:
     counted = [moved for row in stated.traffic for moved in (row.reads, row.fills, row.updates, row.tile)]
     exprs = [stated.energy, stated.cycles, *counted, *(limit.expr for limit in part.limits)]
     return [evaluate(expr, assignment) for expr in exprs]
+
+
+def decisions(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[Values]:
+    """Random legal decisions of one arrangement."""
+    space = problem.space
+    for _ in range(tries if all(len(group) for group in space.groups) else 0):
+        values: Values = {selector: draw.choice(selector.domain) for selector in space.selectors}
+        for group in space.groups:
+            row = group.rows[draw.randrange(len(group))]
+            values |= dict(zip(group.variables, row.tolist(), strict=True))
+        if all(evaluate(limit.expr, values) <= limit.bound for limit in problem.limits):
+            yield values
+
+
+def having(part: LayerProblem, edges: range, whole: LayerProblem, at: range, values: Values) -> LayerProblem:
+    """A part over the tiles that a mapping has at some boundaries of the whole."""
+    tiles = {}
+    for group in whole.space.groups:
+        row = group.rows[(group.rows == [values[variable] for variable in group.variables]).all(axis=1)]
+        tiles[group.name] = tiles_at(whole.space, at, group.having(row[:1]))
+    return replace(part, space=restricted(part.space, edges, tiles))
+
+
+def least(part: LayerProblem) -> tuple[int, int]:
+    """Least energy (scaled) and least cycles of all in a small part that is legal."""
+    space, costs = part.space, []
+    for rows in cartesian(*(group.rows.tolist() for group in space.groups)):
+        tiles = {
+            variable: size
+            for group, row in zip(space.groups, rows, strict=True)
+            for variable, size in zip(group.variables, row, strict=True)
+        }
+        for chosen in cartesian(*(selector.domain for selector in space.selectors)):
+            values = {**tiles, **dict(zip(space.selectors, chosen, strict=True))}
+            if all(evaluate(limit.expr, values) <= limit.bound for limit in part.limits):
+                costs.append(
+                    (evaluate(part.statement.energy, values), evaluate(part.statement.cycles, values))
+                )
+    return min(energy for energy, _ in costs), min(cycles for _, cycles in costs)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 
+from machines_with_parts import leakage
 from particulars import particular
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
@@ -104,7 +105,8 @@ def near_machine(draw: random.Random) -> Engine:
     if array is not None:
         levels[array] = replace(levels[array], fanout=fan)
     engine = Engine("near", "hierarchy", 16, energy(3), Fraction(500), tuple(levels))
-    return particular(engine, draw.choice) if draw.random() < 0.3 else engine
+    engine = particular(engine, draw.choice) if draw.random() < 0.3 else engine
+    return replace(engine, leakage=leakage(draw))
 
 
 @dataclass(frozen=True)

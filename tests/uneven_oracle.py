@@ -150,6 +150,7 @@ class Oracle:
         self.axis = fans[0].axes[0].name if fans else ""
         self.scale = math.lcm(
             engine.mac_energy.denominator,
+            engine.leak.denominator,
             *(fan.energy.denominator for fan in fans),
             *(e.denominator for m in engine.levels for e in m.energies),
         )
@@ -403,8 +404,10 @@ class Oracle:
         if not legal.any():
             return None
         mac = int(self.engine.mac_energy * self.scale) * self.operator.iterations
-        energy = mac + summed([[o.energy for o in own] for own in options])
-        return Costs(options, legal, energy, self._cycles(loops, options, summed, shape))
+        cycles = self._cycles(loops, options, summed, shape)
+        leakage = int(self.engine.leak * self.scale) * cycles
+        energy = mac + summed([[o.energy for o in own] for own in options]) + leakage
+        return Costs(options, legal, energy, cycles)
 
     def _least_of(
         self,

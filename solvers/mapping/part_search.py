@@ -7,10 +7,12 @@ from fractions import Fraction
 
 from tilewright.formulation.effort import Tally
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.result import Origin
+from tilewright.formulation.search import Judgement
 
 
 class PartSearch(LayerSearch):
@@ -32,15 +34,20 @@ class PartSearch(LayerSearch):
         self.count_with(whole)
         self._whole, self._source = whole, source
 
-    def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
-        """Offer an answer to both; it is evaluated once where it costs the same in both."""
-        judgement = self.problem.judge(answer)
-        key = self.keep(judgement, source, origin)
+    def keep(
+        self, judgement: Judgement[Mapping, Evaluation], source: str, origin: Origin = Origin.EXACT
+    ) -> Fraction | None:
+        """Keep an answer, and so does the whole, which may be a part itself.
+
+        It is evaluated once where it costs the same in both.
+        """
+        key = super().keep(judgement, source, origin)
         if key is not None:
+            answer, whole = judgement.answer, self._whole.problem
             whole_source = self._source or source
             whole_origin = origin if self._source is None else Origin.HEURISTIC
-            if self._whole.problem.counts_as(self.problem):
-                evaluated = self._whole.problem.judged(answer, judgement.evaluation)
+            if whole.counts_as(self.problem):
+                evaluated = whole.judged(answer, judgement.evaluation)
                 self._whole.keep(evaluated, whole_source, whole_origin)
             else:
                 self._whole.offer(answer, whole_source, whole_origin)

@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 from importlib.util import find_spec
+from itertools import count, islice
 
 import pytest
 from brute import every_mapping
 from effort import effort
+from machines_with_parts import decisions, drawn, having, least, past_a_loose_level
+from uneven_oracle import DIVISORS, LEAST
 
+from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost import cost_model
 from tilewright.formulation.mapping.evaluator import evaluate_mapping
 from tilewright.formulation.mapping.parts.compulsory import least_key
+from tilewright.formulation.mapping.parts.segment_parts import (
+    around,
+    has_parts,
+    inner_arrangements,
+    inside_part,
+    knowing,
+    leaks_outside,
+    near_arrangements,
+    outside_part,
+    storages,
+    stores_near,
+    within,
+)
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
@@ -124,6 +142,33 @@ def test_a_leak_that_dwarfs_all_else_finds_the_least_cycles(storage: str) -> Non
     assert energy.evaluation is not None
     assert cycles.evaluation is not None
     assert energy.evaluation.cycles == cycles.evaluation.cycles
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_parts_of_uneven_storage_count_the_leakage_once(kind: str) -> None:
+    """Random mappings cost no less than both parts over their tiles, of which one has what leaks."""
+    draw, compared = random.Random(17), Counter[bool]()
+    for seed in count():
+        problem = drawn(seed, 60, kind) if seed % 2 else past_a_loose_level(draw, kind)
+        if not problem.engine.leak or not has_parts(problem):
+            continue
+        machine = draw.choice([machine for machine in storages(problem) if stores_near(machine)])
+        near, inner = draw.choice([*near_arrangements(machine)]), draw.choice([*inner_arrangements(machine)])
+        whole = machine.arranged((*near, *inner))
+        inside, outside = inside_part(machine, inner), outside_part(machine, near)
+        known = knowing(whole, 0).statement.energy
+        for values in islice(decisions(whole, draw, 100), 10):
+            energy = evaluate(whole.statement.energy, values)
+            parts = [
+                having(inside, within(inside.space), whole, within(whole.space), values),
+                having(outside, around(near), whole, around(near), values),
+            ]
+            assert evaluate(known, values) == energy
+            assert sum(least(part)[0] for part in parts) <= energy
+            assert all(least(part)[1] <= evaluate(whole.statement.cycles, values) for part in parts)
+            compared[leaks_outside(machine)] += 1
+        if min(compared[True], compared[False]) >= effort(40):
+            break
 
 
 def test_bounds_of_explored_machines_count_the_leakage() -> None:

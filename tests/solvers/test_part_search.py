@@ -13,6 +13,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.part_search import PartSearch
+from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import gemm
 
@@ -48,3 +49,21 @@ def test_a_mapping_is_evaluated_again_where_it_may_cost_something_else(
     assert len(evaluated) == evaluations
     judged = whole.judge(answer)
     assert search.key == (None if judged.violations or judged.outside else judged.key)
+
+
+@pytest.mark.parametrize(
+    "between", [lambda whole, even: PartSearch(whole, even, Limits()), PatternSearch], ids=["part", "pattern"]
+)
+def test_a_part_of_a_part_offers_to_the_whole(
+    between: Callable[[LayerSearch, LayerProblem], LayerSearch],
+) -> None:
+    """The best even mapping may be one of perfect factors: no search on the way keeps it to itself."""
+    engine, objective = load_engine("eyeriss-256"), parse_objective("edp")
+    problem = layer_problem(gemm(m=12, n=10, k=8), engine, objective, factors="imperfect", storage="uneven")
+    whole = LayerSearch(problem, Limits())
+    even = between(whole, problem.even())
+    perfect = PartSearch(even, even.problem.with_perfect_factors(), Limits())
+    answer = solve(perfect.problem).answer
+    assert answer is not None
+    assert perfect.offer(answer, "test") == even.key == whole.key
+    assert whole.key is not None

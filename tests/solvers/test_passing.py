@@ -8,14 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count, islice
-from itertools import product as cartesian
 
 import pytest
 from effort import effort
+from machines_with_parts import decisions, having, leakage, least
 from strided_instances import FACTORS, strided_operator
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
-from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
@@ -26,12 +25,11 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     inner_arrangements,
     inside_part,
     knowing,
+    leaks_outside,
     near_arrangements,
     outside_part,
-    restricted,
     storages,
     stores_near,
-    tiles_at,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
@@ -97,7 +95,8 @@ def machine(draw: random.Random) -> Engine:
         last = draw.choice(sorted(Role))
         inner = [replace(inner[0], keeps=EVERY - {last}, partitions={}), level("R1", 2, frozenset({last}))]
     dram = replace(level("DRAM", None, EVERY), double_buffered=False)
-    return Engine("past", "hierarchy", 16, Fraction(1), Fraction(500), (dram, *near, *inner))
+    levels = (dram, *near, *inner)
+    return Engine("past", "hierarchy", 16, Fraction(1), Fraction(500), levels, leakage=leakage(draw))
 
 
 def drawn(seed: int, kind: str, most: int = 400) -> LayerProblem:
@@ -114,7 +113,6 @@ def settled(problem: LayerProblem) -> list[LayerProblem]:
     return [own for own in machines if stores_near(own) and passing(own)]
 
 
-Values = dict[Variable, int]
 Counted = tuple[str, str, int, int, int]
 """Level, tensor, and its reads, fills and updates there."""
 
@@ -122,45 +120,6 @@ Counted = tuple[str, str, int, int, int]
 def last_near(problem: LayerProblem) -> int:
     """The level around the first array."""
     return next(index for index, level in enumerate(problem.engine.levels) if level.fanout)
-
-
-def decisions(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[Values]:
-    """Random legal decisions of one arrangement."""
-    space = problem.space
-    for _ in range(tries if all(len(group) for group in space.groups) else 0):
-        values: Values = {selector: draw.choice(selector.domain) for selector in space.selectors}
-        for group in space.groups:
-            row = group.rows[draw.randrange(len(group))]
-            values |= dict(zip(group.variables, row.tolist(), strict=True))
-        if all(evaluate(limit.expr, values) <= limit.bound for limit in problem.limits):
-            yield values
-
-
-def having(part: LayerProblem, edges: range, whole: LayerProblem, at: range, values: Values) -> LayerProblem:
-    """A part over the tiles that a mapping has at some boundaries of the whole."""
-    tiles = {}
-    for group in whole.space.groups:
-        row = group.rows[(group.rows == [values[variable] for variable in group.variables]).all(axis=1)]
-        tiles[group.name] = tiles_at(whole.space, at, group.having(row[:1]))
-    return replace(part, space=restricted(part.space, edges, tiles))
-
-
-def least(part: LayerProblem) -> tuple[int, int]:
-    """Least energy (scaled) and least cycles of all in a small part that is legal."""
-    space, costs = part.space, []
-    for rows in cartesian(*(group.rows.tolist() for group in space.groups)):
-        tiles = {
-            variable: size
-            for group, row in zip(space.groups, rows, strict=True)
-            for variable, size in zip(group.variables, row, strict=True)
-        }
-        for chosen in cartesian(*(selector.domain for selector in space.selectors)):
-            values = {**tiles, **dict(zip(space.selectors, chosen, strict=True))}
-            if all(evaluate(limit.expr, values) <= limit.bound for limit in part.limits):
-                costs.append(
-                    (evaluate(part.statement.energy, values), evaluate(part.statement.cycles, values))
-                )
-    return min(energy for energy, _ in costs), min(cycles for _, cycles in costs)
 
 
 def spent_outside(problem: LayerProblem, counts: Sequence[Counted]) -> Fraction:
@@ -207,6 +166,8 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
             yield "more than once" if fewest > own.tensor.footprint(problem.operator.bounds) else "once"
             yield "exact" if fewest == reads else "less"
         spent, energy = spent_outside(problem, counts), Fraction(evaluate(stated.energy, values), scale)
+        if leaks_outside(problem):
+            spent += problem.engine.leak * evaluate(stated.cycles, values)
         # A part over the mapping's own tiles: in one order it costs no more.
         near_part = having(outside, around(near), whole, around(near), values)
         assert least(near_part)[0] <= (spent + share) * scale

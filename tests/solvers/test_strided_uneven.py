@@ -21,6 +21,7 @@ import pytest
 from bounded_parts import search_parts
 from effort import effort
 from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
+from tilewright.solvers.mapping.tree.tree.goals import Minimum
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression import Variable
@@ -33,6 +34,7 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     has_parts,
     inner_arrangements,
     inside_part,
+    leaks_outside,
     near_arrangements,
     outside_part,
     restricted,
@@ -53,7 +55,6 @@ from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, S
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
 from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.solve import solve
-from tilewright.solvers.mapping.tree.goals import Minimum
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 MACHINES = Path(__file__).parent.parent / "data" / "strided"
@@ -201,12 +202,12 @@ def every_cost(part: LayerProblem) -> Iterator[tuple[int, int]]:
 
 
 def spent_outside(problem: LayerProblem, evaluation: Evaluation) -> Fraction:
-    """Energy of moving tensors from and to near levels, as the evaluator counts it."""
+    """Energy of moving tensors from and to near levels, as the evaluator counts it, and what leaks there."""
     engine = problem.engine
     array = next(i for i, level in enumerate(engine.levels) if level.fanout)
     near = {level.name for level in engine.levels[1 : array + 1]}
     stored = {access.tensor for access in evaluation.accesses if access.level in near}
-    energy = Fraction(0)
+    energy = engine.leak * evaluation.cycles if leaks_outside(problem) else Fraction(0)
     for access in evaluation.accesses:
         level, role = engine.level(access.level), problem.operator.tensor(access.tensor).role
         if access.level in near:

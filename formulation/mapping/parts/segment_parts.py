@@ -4,7 +4,8 @@ Energy is a sum over memory levels.  Call the levels between the outermost one a
 What they and all levels inside them spend, the near levels' fills left out, is least where the near levels
 hold whole tensors: :func:`inside_part`.  What the outermost level spends, with those fills, depends on the
 loops around the near stores alone: :func:`outside_part`.  Either has far fewer decisions than the whole, and
-their least values together are a bound of it (``docs/uneven.md``).
+their least values together are a bound of it (``docs/uneven.md``).  Leakage belongs to cycles, of which each
+part knows a bound; it counts in that part which knows more of them (:func:`leaks_outside`).
 """
 
 from __future__ import annotations
@@ -32,7 +33,12 @@ from tilewright.formulation.mapping.nests.arrangements import (
 )
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
-from tilewright.formulation.mapping.parts.compulsory import touched
+from tilewright.formulation.mapping.parts.compulsory import (
+    least_compute,
+    least_cycles,
+    least_transfers,
+    touched,
+)
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
 from tilewright.formulation.mapping.parts.passing import Passing, least_read
@@ -41,7 +47,7 @@ from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.foundation.arrays import Indices, Int64s, among, contained
-from tilewright.hardware.mapping.engine import Engine
+from tilewright.hardware.mapping.engine import LEAKAGE, Engine
 from tilewright.workloads.mapping.operator import Role
 
 _ENERGY = parse_objective("energy")
@@ -96,8 +102,6 @@ def has_parts(problem: LayerProblem) -> bool:
         return False
     if problem.reduction is Reduction.LOOPS and not counts_merged_cuts(problem.operator):
         return False
-    if engine.leak:
-        return False  # leakage belongs to cycles, of which neither part has all
     if problem.constraints.rules and any(level.may_bypass for level in engine.levels):
         return False  # a demand may speak of what is stored where
     roles = [tensor.role for tensor in problem.operator.tensors]
@@ -121,6 +125,8 @@ def least_outside(problem: LayerProblem) -> int:
     operator, engine, least = problem.operator, problem.engine, Fraction(0)
     if engine.starts:
         return 0
+    if leaks_outside(problem):
+        least += engine.leak * least_cycles(operator, engine)
     outermost, near = engine.levels[0], [engine.levels[index] for index in near_levels(engine)]
     for tensor in operator.tensors:
         stores = [level for level in near if tensor.role in level.keeps]
@@ -198,7 +204,8 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
     shares = (-own.energy * reads for own, reads in _reads(part, passed).items())
-    inside = total([_energy(part, outside=False), *shares])
+    leaked = [] if leaks_outside(problem) else [_leakage(part, part.statement.cycles)]
+    inside = total([_energy(part, outside=False), *leaked, *shares])
     return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
 
 
@@ -209,6 +216,19 @@ def _without_loops(slots: Arrangement) -> Arrangement:
 def stores_near(problem: LayerProblem) -> bool:
     """Whether near levels store anything; there is no outside part where they do not."""
     return bool(segments(problem.engine)[1].items(problem.operator, problem.engine))
+
+
+def leaks_outside(problem: LayerProblem) -> bool:
+    """Whether leakage counts outside: where the outermost level's ports take longer than computing, at least.
+
+    Elsewhere, and where there is no outside part, it counts inside.
+    """
+    operator, engine = problem.operator, problem.engine
+    return (
+        bool(engine.leak)
+        and stores_near(problem)
+        and least_transfers(operator, engine) > least_compute(operator, engine)
+    )
 
 
 def near_arrangements(problem: LayerProblem) -> Iterator[Arrangement]:
@@ -266,12 +286,11 @@ def outside_part(
     nest = part.space.nest
     read = {own: least_read(problem, nest, own) for own in passed}
     shares = (own.energy * count for own, count in read.items())
-    energy = total([scale // stated.energy_scale * _energy(part, outside=True), *shares])
     fills = _fills(nest)
-    # What happens inside takes at least a full array, or what was proven of it.
-    peak = -(-operator.iterations // engine.instances)
     moved = [(own.tensor.role, count) for own, count in read.items()]
-    cycles = maximum([max(peak, busy), *_busy(part, moved)]) + fills
+    cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, moved)]) + fills
+    leaked = [_leakage(problem, cycles)] if leaks_outside(problem) else []
+    energy = total([scale // stated.energy_scale * _energy(part, outside=True), *leaked, *shares])
     statement = Statement(
         energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, details={FILLS: fills}
     )
@@ -288,6 +307,7 @@ def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> 
     """
     stated = part.statement
     outside, rest = [_energy(part, outside=True)], [_energy(part, outside=False)]
+    (outside if leaks_outside(part) else rest).append(_leakage(part, stated.cycles))
     if passed:
         loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
         for own, reads in _reads(part, passed).items():
@@ -392,11 +412,15 @@ def _part(
 
 
 def _energy(part: LayerProblem, outside: bool) -> Expr:
-    """Energy of moving tensors of near levels between the outermost level and those, or all other energy."""
+    """Energy of moving tensors of near levels between the outermost level and those, or all other energy.
+
+    Leakage is in neither.
+    """
     stated, near, roles = part.statement, near_levels(part.engine), _roles(part)
     levels = {level.name: index for index, level in enumerate(part.engine.levels)}
-    energies = stated.components.items()
-    terms = [] if outside else [own for name, own in energies if levels.get(name, 1 + near[-1]) > near[-1]]
+    energies = [] if outside else [*stated.components.items()]
+    further = {name for name, _ in energies if levels.get(name, 1 + near[-1]) > near[-1]} - {LEAKAGE}
+    terms = [own for name, own in energies if name in further]
     for traffic in stated.traffic:
         index = levels[traffic.level]
         level, residency = part.engine.levels[index], part.space.nest.residency[traffic.tensor]
@@ -415,6 +439,11 @@ def _energy(part: LayerProblem, outside: bool) -> Expr:
             inwards = [write * traffic.fills]
             terms += inwards if outside else [read * traffic.reads, write * traffic.updates]
     return total(terms)
+
+
+def _leakage(problem: LayerProblem, cycles: Expr) -> Expr:
+    """What leaks in some cycles, in the problem's unit."""
+    return whole(problem.engine.leak, problem.statement.energy_scale) * cycles
 
 
 def _reads(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:

@@ -10,12 +10,14 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tilewright.formulation.mapping.demands.constraints import parse_constraints
+from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping, Storage
 from tilewright.formulation.mapping.nests.blocks import loop_hosts
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.result import Origin
+from tilewright.formulation.search import Judgement
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.mapping.engine import Engine, MemoryLevel
 
@@ -132,6 +134,12 @@ class PatternSearch(LayerSearch):
     def offer(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction | None:
         """Offer an answer to the search of the whole."""
         return self._whole.offer(answer, source, origin)
+
+    def keep(
+        self, judgement: Judgement[Mapping, Evaluation], source: str, origin: Origin = Origin.EXACT
+    ) -> Fraction | None:
+        """Offer an answer that a part has found to the search of the whole, whose machine is another one."""
+        return self._whole.offer(judgement.answer, source, origin)
 
     def confirm(self, answer: Mapping, source: str, origin: Origin = Origin.EXACT) -> Fraction:
         """Offer an answer of this pattern to the search of the whole, whose space has it."""
