@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from uneven_oracle import DIVISORS, LEAST
 
 from tilewright.formulation.expression.exact import evaluate
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.arrangements import Arrangement
+from tilewright.formulation.mapping.passing import Passing
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.segment_parts import charged
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.cuts import EVERYTHING, Cut
+from tilewright.solvers.mapping.goals import Goal
+from tilewright.solvers.mapping.nodes import Leaves
+from tilewright.solvers.mapping.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.survivors import Survivors
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
@@ -93,6 +104,35 @@ def past_a_loose_level(draw: random.Random, kind: str) -> LayerProblem:
     operator = gemm(m=draw.choice([2, 4, 6]), n=draw.choice([2, 3]), k=draw.choice([3, 5, 8]))
     edp = parse_objective("edp")
     return layer_problem(operator, engine, edp, factors=FACTORS[kind], storage="uneven")
+
+
+class Everything(Goal):
+    """All decisions there are."""
+
+    both = True
+
+    def cut(self) -> Cut:
+        return EVERYTHING
+
+    def take(self, leaves: Leaves) -> None:
+        raise AssertionError("listed, not taken")
+
+
+def all_decisions(
+    machine: LayerProblem, slots: Arrangement, part: LayerProblem, edges: range, passed: Sequence[Passing]
+) -> Survivors | None:
+    """All decisions of a part, if there are any.
+
+    Parameters
+    ----------
+    machine : the problem
+    slots, edges : the points of storage in the part, and the boundaries that it decides
+    passed : tensors of the problem that pass near levels
+    """
+    bounds = SegmentBounds(LayerSearch(machine, Limits()), Everything(), machine, False, PartTables())
+    bounds._passed = tuple(passed)
+    listed = bounds._survivors(slots, charged(part, parse_objective("edp"), 0), edges, 0, 10**9)
+    return listed[0] if listed else None
 
 
 def sampled(part: LayerProblem, draw: random.Random) -> list[int]:
