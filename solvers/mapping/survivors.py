@@ -271,8 +271,8 @@ class Meeting:
         outer, within = self._outer, self._within
         tiles, others = np.arange(len(outer)), np.arange(len(within))
         self._fits = self._pairs(outer.least, within.least, tiles, others)
-        near = np.flatnonzero(self._fits.any(axis=1)[outer.numbers])
-        inner = np.flatnonzero(self._fits.any(axis=0)[within.numbers])
+        near = np.flatnonzero(np.logical_or.reduce(self._fits, axis=1)[outer.numbers])
+        inner = np.flatnonzero(np.logical_or.reduce(self._fits, axis=0)[within.numbers])
         costs, inner_costs = outer.decisions.costs, within.decisions.costs
         if len(near) * len(within) <= _MOST_TILES:
             near = near[self._pairs(costs[:, near], within.least, outer.numbers[near], others).any(axis=1)]
