@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
@@ -12,10 +12,19 @@ from uneven_oracle import DIVISORS, LEAST
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.parts.segment_parts import restricted, tiles_at
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.nests.arrangements import Arrangement
+from tilewright.formulation.mapping.parts.passing import Passing
+from tilewright.formulation.mapping.parts.segment_parts import charged, restricted, tiles_at
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.arrangements.survivors import Survivors
+from tilewright.solvers.mapping.compiled.cuts import EVERYTHING, Cut
+from tilewright.solvers.mapping.tree.goals import Goal
+from tilewright.solvers.mapping.tree.nodes import Leaves
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import gemm
 
@@ -106,6 +115,35 @@ def past_a_loose_level(draw: random.Random, kind: str) -> LayerProblem:
     engine = Engine("loose", "hierarchy", 16, Fraction(1), Fraction(500), levels, leakage=leakage(draw))
     edp = parse_objective("edp")
     return layer_problem(operator, engine, edp, factors=FACTORS[kind], storage="uneven")
+
+
+class Everything(Goal):
+    """All decisions there are."""
+
+    both = True
+
+    def cut(self) -> Cut:
+        return EVERYTHING
+
+    def take(self, leaves: Leaves) -> None:
+        raise AssertionError("listed, not taken")
+
+
+def all_decisions(
+    machine: LayerProblem, slots: Arrangement, part: LayerProblem, edges: range, passed: Sequence[Passing]
+) -> Survivors | None:
+    """All decisions of a part, if there are any.
+
+    Parameters
+    ----------
+    machine : the problem
+    slots, edges : the points of storage in the part, and the boundaries that it decides
+    passed : tensors of the problem that pass near levels
+    """
+    bounds = SegmentBounds(LayerSearch(machine, Limits()), Everything(), machine, False, PartTables())
+    bounds._passed = tuple(passed)
+    listed = bounds._survivors(slots, charged(part, parse_objective("edp"), 0), edges, 0, 10**9)
+    return listed[0] if listed else None
 
 
 def sampled(part: LayerProblem, draw: random.Random) -> list[int]:

@@ -9,18 +9,20 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import count, islice
 
+import numpy as np
 import pytest
 from effort import effort
-from machines_with_parts import decisions, having, leakage, least
+from machines_with_parts import all_decisions, decisions, having, leakage, least
 from strided_instances import FACTORS, strided_operator
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
-from tilewright.formulation.mapping.parts.passing import least_read, passing
+from tilewright.formulation.mapping.parts.passing import SHARE, Passing, least_read, passing
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
+    filled,
     has_parts,
     inner_arrangements,
     inside_part,
@@ -35,9 +37,12 @@ from tilewright.formulation.mapping.parts.segment_parts import (
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.arrangements import arrangement_trees
+from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree.goals import BAND
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.mapping.operator import Operator, Role
 
@@ -140,7 +145,8 @@ def spent_outside(problem: LayerProblem, counts: Sequence[Counted]) -> Fraction:
 def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[str]:
     """Compare random mappings of one arrangement with what is told of them; what each is an example of."""
     inner, near = draw.choice([*inner_arrangements(problem)]), draw.choice([*near_arrangements(problem)])
-    whole, passed = problem.arranged((*near, *inner)), passing(problem)
+    whole = problem.arranged((*near, *inner))
+    passed = passing(problem, draw.choice([SHARE, SHARE, Fraction(0)]))
     inside, outside = inside_part(problem, inner, passed), outside_part(problem, near, 0, passed)
     scale, stated = problem.statement.energy_scale, whole.statement
     known = knowing(whole, 0, passed)
@@ -172,10 +178,44 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
         near_part = having(outside, around(near), whole, around(near), values)
         assert least(near_part)[0] <= (spent + share) * scale
         assert least(near_part)[1] <= evaluate(stated.cycles, values)
-        inner_part = having(inside, within(inside.space), whole, within(whole.space), values)
+        inner_part = having(filled(inside, problem), within(inside.space), whole, within(whole.space), values)
         assert least(inner_part)[0] <= (energy - spent - share) * scale
+        assert least(inner_part)[1] <= evaluate(stated.cycles, values)
         assert evaluate(known.statement.energy, values) == energy * scale
+        decided = (
+            all_decisions(problem, near, near_part, around(near), passed),
+            all_decisions(problem, inner, inner_part, within(inside.space), passed),
+        )
+        assert all(decided)
+        costs = energy * scale, evaluate(stated.cycles, values)
+        yield from met(problem, passed, decided, costs)
         yield "a mapping"
+
+
+def met(
+    problem: LayerProblem,
+    passed: Sequence[Passing],
+    parts: tuple[Survivors, Survivors],
+    costs: tuple[Fraction, int],
+) -> Iterator[str]:
+    """Where both parts of a mapping meet, they cost no more than it; what it is an example of.
+
+    Parameters
+    ----------
+    parts : the decisions of both that have its tiles
+    costs : its energy (scaled) and its cycles
+    """
+    known: list[tuple[float, float]] = []
+
+    def wanted(energy: Floats, cycles: Floats) -> Bools:
+        cheap = np.asarray((energy * (1 - BAND) <= float(costs[0])) & (cycles <= costs[1]))
+        known.append((energy[cheap].max(initial=0), cycles[cheap].max(initial=0)))
+        return cheap
+
+    assert where_they_meet(*parts, problem, passed, wanted) is not None
+    energy, cycles = known[-1]  # of pairs of decisions
+    yield "all energy" if energy >= float(costs[0]) * (1 - 2 * BAND) else "some energy"
+    yield "all cycles" if cycles == costs[1] else "some cycles"
 
 
 def judged(kind: str, start: int, number: int, tries: int = 200) -> Counter[str]:
@@ -225,12 +265,13 @@ def last_axes(problem: LayerProblem) -> tuple[ArrayAxis, ...]:
     return fan.axes
 
 
-@pytest.fixture
-def bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts bound all problems, in many steps of the cutoff."""
-    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+@pytest.fixture(params=["in steps", "at once"])
+def bounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts bound all problems, in many steps of the cutoff or listed at once."""
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
-    monkeypatch.setattr(arrangement_trees, "_QUICK", 0)
+    if request.param == "in steps":
+        monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+        monkeypatch.setattr(arrangement_trees, "_QUICK", 0)
 
 
 @pytest.mark.usefixtures("bounded")

@@ -16,9 +16,6 @@ from bounded_parts import search_parts
 from effort import effort
 from machines_with_parts import FACTORS, drawn, past_a_loose_level, sampled
 from strided_instances import strided
-from tilewright.solvers.mapping.tree.tree.best_first import BestFirst
-from tilewright.solvers.mapping.tree.tree.goals import Below, LeastEnergy, Minimum
-from tilewright.solvers.mapping.tree.tree.layout import Layout
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
@@ -61,6 +58,9 @@ from tilewright.solvers.mapping.arrangements import (
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree.best_first import BestFirst
+from tilewright.solvers.mapping.tree.goals import Below, LeastEnergy, Minimum
+from tilewright.solvers.mapping.tree.layout import Layout
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
@@ -203,7 +203,7 @@ def test_what_is_listed_together_is_what_each_machine_lists() -> None:
         search = LayerSearch(problem, Limits())
         best = solve(problem.even(), "branch").key
         assert best is not None
-        goal = Below(Minimum(search, "test"), 0.7 * float(best * problem.key_scale))
+        goal = Below(Minimum(search, "test"), 0.8 * float(best * problem.key_scale))
         machines, together = [*storages(problem)], dict[Any, InsideTogether]()
         bounds = []
         for machine in machines:

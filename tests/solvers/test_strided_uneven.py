@@ -21,7 +21,6 @@ import pytest
 from bounded_parts import search_parts
 from effort import effort
 from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
-from tilewright.solvers.mapping.tree.tree.goals import Minimum
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression import Variable
@@ -55,6 +54,7 @@ from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, S
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
 from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.solve import solve
+from tilewright.solvers.mapping.tree.goals import Minimum
 from tilewright.workloads.mapping.layer_text import parse_layer
 
 MACHINES = Path(__file__).parent.parent / "data" / "strided"

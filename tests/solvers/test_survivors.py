@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 from itertools import count
 
 import numpy as np
 import pytest
 from effort import effort
-from machines_with_parts import drawn, past_a_loose_level, sampled
+from machines_with_parts import all_decisions, drawn, past_a_loose_level, sampled
 from uneven_oracle import DIVISORS, LEAST
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.parts.passing import SHARE, Passing, passing
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
-    charged,
     filled,
     has_parts,
     inner_arrangements,
@@ -27,49 +27,26 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
-from tilewright.solvers.mapping.arrangements import survivors
-from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping import survivors
 from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
-from tilewright.solvers.mapping.compiled.cuts import EVERYTHING, Cut
-from tilewright.solvers.mapping.tree.goals import Goal
-from tilewright.solvers.mapping.tree.nodes import Leaves
-
-EDP = parse_objective("edp")
-
-
-class Everything(Goal):
-    """All decisions there are."""
-
-    both = True
-
-    def cut(self) -> Cut:
-        return EVERYTHING
-
-    def take(self, leaves: Leaves) -> None:
-        raise AssertionError("listed, not taken")
 
 
 def parts_left(
     problem: LayerProblem, draw: random.Random
-) -> tuple[LayerProblem, Survivors, Survivors] | None:
-    """A random arrangement of a random machine, and all decisions of its parts, if there are any."""
+) -> tuple[LayerProblem, tuple[Passing, ...], Survivors, Survivors] | None:
+    """A random arrangement of a random machine, what passes near levels, and all decisions of its parts."""
     machine = draw.choice([machine for machine in storages(problem) if stores_near(machine)])
     near = draw.choice([*near_arrangements(machine)])
     inner = draw.choice([*inner_arrangements(machine)])
-    bounds = SegmentBounds(LayerSearch(problem, Limits()), Everything(), machine, False, PartTables())
-    outside = charged(outside_part(machine, near), EDP, 0)
-    inside = charged(filled(inside_part(machine, inner), machine), EDP, 0)
-    listed = (
-        bounds._survivors(near, outside, around(near), 0, 10**9),
-        bounds._survivors(inner, inside, within(inside.space), 0, 10**9),
-    )
-    if not all(listed):
+    passed = passing(machine, draw.choice([Fraction(0), SHARE]))
+    inside = filled(inside_part(machine, inner, passed), machine)
+    outside = all_decisions(machine, near, outside_part(machine, near, 0, passed), around(near), passed)
+    within_it = all_decisions(machine, inner, inside, within(inside.space), passed)
+    if outside is None or within_it is None:
         return None
     slots = (*near, *inner)
-    return machine.stated(machine.arranged_space(slots), slots), listed[0][0], listed[1][0]
+    return machine.stated(machine.arranged_space(slots), slots), passed, outside, within_it
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -80,7 +57,7 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
     """Random legal decisions of a whole arrangement: what costs no more than they do has their tiles."""
     if few:
         monkeypatch.setattr(survivors, "_MOST_TILES", 40)
-    draw, legal, fewer = random.Random(11), 0, 0
+    draw, legal, fewer, past = random.Random(11), 0, 0, 0
     drawn_problems = (drawn(seed, 40, kind) for seed in count(70))
     loose = (past_a_loose_level(draw, kind) for _ in count())
     problems = (problem for pair in zip(drawn_problems, loose, strict=True) for problem in pair)
@@ -90,7 +67,7 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
         parts = parts_left(problem, draw)
         if parts is None:
             continue
-        whole, near, inner = parts
+        whole, passed, near, inner = parts
         for _ in range(60):
             state = draw.getstate()
             energy, cycles, *figures = sampled(whole, draw)
@@ -98,11 +75,12 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
             if any(value > limit.bound for value, limit in zip(limits, whole.limits, strict=True)):
                 continue
             legal += 1
+            past += bool(passed)
 
             def wanted(energies: Floats, times: Floats, most: int = energy, longest: int = cycles) -> Bools:
                 return np.asarray((energies <= most) & (times <= longest))
 
-            left = where_they_meet(near, inner, kind == DIVISORS, wanted)
+            left = where_they_meet(near, inner, whole, passed, wanted)
             assert left is not None
             draw.setstate(state)
             for selector in whole.space.selectors:  # the same decisions again
@@ -116,4 +94,5 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
                 len(own.decisions or ()) < len(all_of.decisions or ())
                 for own, all_of in zip(left, (near, inner), strict=True)
             )
+    assert past > effort(4)
     assert fewer > effort(4) or few

@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.workloads.mapping.operator import Tensor
 
 SHARE = Fraction(1, 2)
-"""Of the energy of reading such a tensor, what counts outside; the rest counts inside."""
+"""Of the energy of reading such a tensor, what counts outside by default; the rest counts inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,29 @@ class Passing:
     ----------
     tensor : an input or the weights
     inside : index of the first level that stores it behind the array
-    energy : what reading an element counts outside, in the unit of the problem's statement
+    price : energy of reading an element, in the unit of the problem's statement
+    energy : what of that counts outside
     """
 
     tensor: Tensor
     inside: int
+    price: int
     energy: int
 
+    @property
+    def rest(self) -> int:
+        """What reading an element counts inside."""
+        return self.price - self.energy
 
-def passing(problem: LayerProblem) -> tuple[Passing, ...]:
+
+def passing(problem: LayerProblem, share: Fraction = SHARE) -> tuple[Passing, ...]:
     """The passing tensors of a problem in which nothing may bypass a level.
 
     Those of which axes share loops are left out, and so are outputs, whose sums begin at zero.
+
+    Parameters
+    ----------
+    share : of the energy of reading them, what counts outside
     """
     operator, engine = problem.operator, problem.engine
     near = near_levels(engine)
@@ -55,10 +66,9 @@ def passing(problem: LayerProblem) -> tuple[Passing, ...]:
         inner = [index for index, level in enumerate(engine.levels) if index and tensor.role in level.keeps]
         if tensor.is_output or not has_own_loops(tensor) or not inner or inner[0] <= near[-1]:
             continue
-        unit = whole(engine.levels[0].read_energy_of(tensor.role), problem.statement.energy_scale)
-        share = int(SHARE * unit)
-        if share:
-            passed.append(Passing(tensor, inner[0], share))
+        price = whole(engine.levels[0].read_energy_of(tensor.role), problem.statement.energy_scale)
+        if price:
+            passed.append(Passing(tensor, inner[0], price, int(share * price)))
     return tuple(passed)
 
 

@@ -18,8 +18,8 @@ from itertools import product as cartesian
 
 import numpy as np
 
-from tilewright.formulation.expression import Expr, choose, maximum, tighten, total
-from tilewright.formulation.mapping.cost.base import Statement, whole
+from tilewright.formulation.expression import Expr, as_expr, choose, maximum, tighten, total
+from tilewright.formulation.mapping.cost.base import Statement, Traffic, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.nests.arrangements import (
@@ -146,9 +146,10 @@ def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> 
 
 
 def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
-    """The inside with the first fills and the last drains of near levels, which nothing hides.
+    """The inside with the first fills and last drains through ports that it leaves out; nothing hides these.
 
-    A tile in a near level holds what enters the array, and takes as long at least.
+    A tile in a near level holds what enters the array, and takes as long at least.  What passes the near
+    levels first fills the same tiles behind the array whatever the loops around these are.
 
     Parameters
     ----------
@@ -160,15 +161,19 @@ def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
     residency = {
         name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
     }
-    fills = _fills(nest.storing(engine, residency))
-    stated = replace(part.statement, cycles=part.statement.cycles + fills, details={FILLS: fills})
-    return replace(part, statement=stated)
+    ported = nest.storing(engine, residency)
+    fills = _fills(ported, near)
+    behind = range(near[-1] + 1, len(engine.levels))
+    known, every = _fills(nest, behind), _fills(ported, behind)
+    further = 0 if every is known else maximum([0, every - known])
+    cycles = total([part.statement.cycles, fills, further])
+    return replace(part, statement=replace(part.statement, cycles=cycles, details={FILLS: fills}))
 
 
-def _fills(nest: Nest) -> Expr:
-    """Cycles of the first fills and last drains of near levels that are double-buffered."""
-    levels = [index for index in near_levels(nest.engine) if nest.engine.levels[index].double_buffered]
-    return total(time for index in levels for time in first_and_last(nest, index))
+def _fills(nest: Nest, levels: Sequence[int]) -> Expr:
+    """Cycles of the first fills and last drains of those levels that are double-buffered."""
+    buffered = [index for index in levels if nest.engine.levels[index].double_buffered]
+    return total(time for index in buffered for time in first_and_last(nest, index))
 
 
 def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
@@ -203,7 +208,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
-    shares = (-own.energy * reads for own, reads in _reads(part, passed).items())
+    shares = (-own.energy * reads for own, reads in reads_of_passing(part, passed).items())
     leaked = [] if leaks_outside(problem) else [_leakage(part, part.statement.cycles)]
     inside = total([_energy(part, outside=False), *leaked, *shares])
     return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
@@ -286,13 +291,15 @@ def outside_part(
     nest = part.space.nest
     read = {own: least_read(problem, nest, own) for own in passed}
     shares = (own.energy * count for own, count in read.items())
-    fills = _fills(nest)
+    fills = _fills(nest, near_levels(engine))
     moved = [(own.tensor.role, count) for own, count in read.items()]
     cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, moved)]) + fills
     leaked = [_leakage(problem, cycles)] if leaks_outside(problem) else []
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *leaked, *shares])
+    name, none = engine.levels[0].name, as_expr(0)
+    traffic = tuple(Traffic(name, own.tensor.name, count, none, none, none) for own, count in read.items())
     statement = Statement(
-        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, details={FILLS: fills}
+        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, traffic, details={FILLS: fills}
     )
     return replace(part, statement=statement, objective=_ENERGY)
 
@@ -310,13 +317,20 @@ def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> 
     (outside if leaks_outside(part) else rest).append(_leakage(part, stated.cycles))
     if passed:
         loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
-        for own, reads in _reads(part, passed).items():
-            known, price = tighten(reads, lower=least_read(part, loops, own)), _price(part, own)
+        for own, reads in reads_of_passing(part, passed).items():
+            known = tighten(reads, lower=least_read(part, loops, own))
             outside.append(own.energy * known)
-            rest += [-price * reads, (price - own.energy) * known]
+            rest += [-own.price * reads, own.rest * known]
     # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
     return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
+
+
+def reads_of_passing(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:
+    """Elements of passing tensors that the outermost level hands out, as far as a part tells."""
+    outermost = part.engine.levels[0].name
+    counts = {row.tensor: row.reads for row in part.statement.traffic if row.level == outermost}
+    return {own: counts[own.tensor.name] for own in passed}
 
 
 def tiles_at(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> Int64s:
@@ -444,18 +458,6 @@ def _energy(part: LayerProblem, outside: bool) -> Expr:
 def _leakage(problem: LayerProblem, cycles: Expr) -> Expr:
     """What leaks in some cycles, in the problem's unit."""
     return whole(problem.engine.leak, problem.statement.energy_scale) * cycles
-
-
-def _reads(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:
-    """Elements of passing tensors that the outermost level hands out."""
-    outermost = part.engine.levels[0].name
-    counts = {row.tensor: row.reads for row in part.statement.traffic if row.level == outermost}
-    return {own: counts[own.tensor.name] for own in passed}
-
-
-def _price(part: LayerProblem, own: Passing) -> int:
-    """What reading an element of a passing tensor costs, in the part's unit."""
-    return whole(part.engine.levels[0].read_energy_of(own.tensor.role), part.statement.energy_scale)
 
 
 def _roles(part: LayerProblem) -> dict[str, Role]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
@@ -21,7 +22,7 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
-from tilewright.formulation.mapping.parts.passing import Passing, passing
+from tilewright.formulation.mapping.parts.passing import SHARE, Passing, passing
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
@@ -202,7 +203,7 @@ class SegmentBounds:
     def _search_parts(self) -> Iterator[bool]:
         """Search one part after the other for what it costs at least."""
         problem, b = self.problem, self._powers[1]
-        self._passed = passing(problem) if stores_near(problem) else ()
+        self._passed = self._passing(SHARE)
         inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
         self._inner_parts = _listed(inside, self._search.limits)
         if b or self._goal.both:
@@ -233,9 +234,15 @@ class SegmentBounds:
         together : lists what is inside
         """
         self._busy, self._together = computing, together
+        # The inside is that of other machines, too: all reads of passing tensors count there.
+        self._passed = self._passing(Fraction(0))
         self._outside = least_outside(self.problem) if self._counts_energy else 0
         together.expect(self.problem, self._outside, self._inner)
         self._set_out()
+
+    def _passing(self, share: Fraction) -> tuple[Passing, ...]:
+        """The tensors that pass near levels which store others; a share of their reads counts outside."""
+        return passing(self.problem, share) if self._counts_energy and stores_near(self.problem) else ()
 
     def _set_out(self) -> None:
         """Bound everything by what the parts cost at least."""
@@ -282,7 +289,7 @@ class SegmentBounds:
             return self._goal.wanted(safe, cycles, self._keys(safe, cycles))
 
         self._search.limits.check()
-        return where_they_meet(near, inner, self.problem.space.nest.perfect, wanted)
+        return where_they_meet(near, inner, self.problem, self._passed, wanted)
 
     def stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
@@ -436,7 +443,7 @@ class SegmentBounds:
     def _all_of(self, slots: Arrangement, listed: ListedDecisions, elsewhere: int) -> Survivors:
         """All that is left of a part."""
         own = float(self._own(np.array(listed.energy), elsewhere))
-        decisions = listed.decisions(partial(self._own, elsewhere=elsewhere))
+        decisions = listed.decisions(partial(self._own, elsewhere=elsewhere), self._passed)
         return Survivors(slots, listed.key, own, listed.cycles, listed.tiles(), decisions)
 
     def _own(self, energy: Floats, elsewhere: int) -> Floats:

@@ -16,7 +16,8 @@ import numpy as np
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
-from tilewright.formulation.mapping.parts.segment_parts import FILLS, Tiles, tiles_at
+from tilewright.formulation.mapping.parts.passing import Passing
+from tilewright.formulation.mapping.parts.segment_parts import FILLS, Tiles, reads_of_passing, tiles_at
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
@@ -27,6 +28,8 @@ from tilewright.solvers.mapping.tree.nodes import Leaves
 
 _MOST_KEPT = 2_000_000  # decisions of all parts that are known one by one; of others only tiles are
 _MOST_TILES = 1 << 20  # combinations of tiles at one boundary, and pairs that are looked at
+_MOST_PAIRS = 1 << 16  # of decisions: to look at so many takes less than to state one arrangement
+_PLAIN_COSTS = 3  # of decisions, before those of tensors that pass the near levels
 
 Wanted = Callable[[Floats, Floats], Bools]
 """Tells which least energies (scaled) and cycles of mappings may be of interest."""
@@ -42,7 +45,8 @@ class Decisions:
     groups : its axis groups
     rows : of each group, shape (groups, decisions)
     costs : at least: energy spent in the part (scaled), cycles of a mapping, and cycles that come on top of
-        those of the other part, shape (3, decisions)
+        those of the other part; where tensors pass the near levels also the energy without reading these, and
+        that of reading each, of which both parts know the same reads; shape (costs, decisions)
     """
 
     def __init__(
@@ -58,6 +62,11 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.costs[0])
+
+    @property
+    def dims(self) -> list[str]:
+        """The dimensions whose tiles they decide, as :class:`Ends` have them."""
+        return [dim for group in self._groups for dim in group.dims]
 
     def take(self, kept: Indices | Bools) -> Decisions:
         """Some of them."""
@@ -112,28 +121,17 @@ class Ends:
     sizes: Int64s
     numbers: Int64s
 
+    def __len__(self) -> int:
+        return len(self.sizes)
+
     @cached_property
     def least(self) -> Floats:
-        """The least costs of the decisions with each tile, shape (3, tiles)."""
-        least = np.full((3, len(self.sizes)), np.inf)
-        for own, costs in zip(least, self.decisions.costs, strict=True):
-            np.minimum.at(own, self.numbers, costs)
+        """The least costs of the decisions with each tile, shape (costs, tiles)."""
+        costs = self.decisions.costs
+        least = np.full((len(costs), len(self)), np.inf)
+        for own, each in zip(least, costs, strict=True):
+            np.minimum.at(own, self.numbers, each)
         return least
-
-    def left(self, fits: Bools, other: Ends, wanted: Wanted) -> Decisions:
-        """Those that may be of interest with the cheapest decisions that fit them.
-
-        Parameters
-        ----------
-        fits : which of the other tiles go with each, shape (tiles, other tiles)
-        other : tiles of the other part
-        """
-        kept = np.flatnonzero(np.logical_or.reduce(fits, axis=1)[self.numbers])
-        if len(kept) * len(other.sizes) <= _MOST_TILES:
-            costs = self.decisions.costs[:, kept]
-            cheap = _wanted_together(costs, other.least, fits[self.numbers[kept]], wanted)
-            kept = kept[np.logical_or.reduce(cheap, axis=1)]
-        return self.decisions.take(kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,7 @@ class Survivors:
         """The same with some of the decisions only."""
         if self.decisions is not None and len(decisions) == len(self.decisions):
             return self
-        energy, cycles, _ = decisions.costs.min(axis=1)
+        energy, cycles = decisions.costs[:2].min(axis=1)
         return replace(
             self,
             energy=max(self.energy, float(energy)),
@@ -188,6 +186,7 @@ class ListedDecisions(ListedTiles):
     def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int], parts: int) -> None:
         super().__init__(goal, part, edges)
         self._most_kept = _MOST_KEPT // parts
+        self._part = part
         self._fills, self._is_inside = part.statement.details[FILLS], bool(part.space.nest.spatial)
         self._kept: list[Leaves] = []
 
@@ -198,12 +197,13 @@ class ListedDecisions(ListedTiles):
         if self.count > self._most_kept:
             self._kept.clear()
 
-    def decisions(self, own: Callable[[Floats], Floats]) -> Decisions | None:
+    def decisions(self, own: Callable[[Floats], Floats], passed: Sequence[Passing]) -> Decisions | None:
         """All that was taken; ``None`` where that is too much.
 
         Parameters
         ----------
         own : what of energies is spent in the part
+        passed : tensors that pass the near levels
         """
         if not 0 < self.count <= self._most_kept:
             return None
@@ -220,51 +220,129 @@ class ListedDecisions(ListedTiles):
             for group, own in zip(groups, rows, strict=True)
             for variable in group.variables
         }
-        # First fills of near levels depend on tiles, and on what is stored there, which all have in common.
-        fills = BatchReader({**self._kept[0].chosen, **sizes}).read(self._fills)
-        apart = cycles - fills if self._is_inside else np.broadcast_to(fills, cycles.shape)
-        return Decisions(self._space, self._edges, groups, rows, np.stack([own(energy), cycles, apart]))
+        reader = BatchReader({**self._chosen(), **sizes})
+        fills = reader.read(self._fills)
+        spent = own(energy)
+        costs = [spent, cycles, cycles - fills if self._is_inside else fills]
+        if passed:
+            told = reads_of_passing(self._part, passed)
+            every = {tensor: reader.read(reads) for tensor, reads in told.items()}
+            shares = (tensor.rest if self._is_inside else tensor.energy for tensor in passed)
+            counted = sum(share * reads for share, reads in zip(shares, every.values(), strict=True))
+            costs.append(np.maximum(0.0, spent - counted))
+            costs += [tensor.price * reads for tensor, reads in every.items()]
+        stacked = np.stack([np.broadcast_to(row, cycles.shape) for row in costs])
+        return Decisions(self._space, self._edges, groups, rows, stacked)
+
+    def _chosen(self) -> dict[Variable, Floats | int]:
+        """The options of choices that decisions have; an array where they differ."""
+        chosen: dict[Variable, Floats | int] = {**self._kept[0].chosen}
+        for variable, option in chosen.items():
+            options = [leaves.chosen[variable] for leaves in self._kept]
+            if any(other != option for other in options):
+                lengths = [*map(len, self._kept)]
+                chosen[variable] = np.repeat(np.array(options, dtype=np.float64), lengths)
+        return chosen
+
+
+class Meeting:
+    """What two parts cost together, by their tiles on both sides of the boundary where they meet.
+
+    Parameters
+    ----------
+    outer, within : the tiles outside and inside
+    problem : the whole
+    passed : its tensors that pass the near levels
+    wanted : by energy of both parts together, and cycles
+    """
+
+    def __init__(
+        self, outer: Ends, within: Ends, problem: LayerProblem, passed: Sequence[Passing], wanted: Wanted
+    ) -> None:
+        self._outer, self._within, self._wanted = outer, within, wanted
+        self._fits = np.ones((len(outer), len(within)), dtype=np.bool_)
+        perfect = problem.space.nest.perfect
+        for around, inside in zip(outer.sizes.T, within.sizes.T, strict=True):
+            self._fits &= around[:, None] % inside == 0 if perfect else around[:, None] >= inside
+        self._moved = [self._energy_where_moved(own, problem.operator.iterations) for own in passed]
+
+    def left(self) -> tuple[Indices, Indices]:
+        """Which decisions of each part may be of interest with some of the other."""
+        outer, within = self._outer, self._within
+        tiles, others = np.arange(len(outer)), np.arange(len(within))
+        self._fits = self._pairs(outer.least, within.least, tiles, others)
+        near = np.flatnonzero(np.logical_or.reduce(self._fits, axis=1)[outer.numbers])
+        inner = np.flatnonzero(np.logical_or.reduce(self._fits, axis=0)[within.numbers])
+        costs, inner_costs = outer.decisions.costs, within.decisions.costs
+        if len(near) * len(within) <= _MOST_TILES:
+            near = near[self._pairs(costs[:, near], within.least, outer.numbers[near], others).any(axis=1)]
+        if len(inner) * len(outer) <= _MOST_TILES:
+            pairs = self._pairs(outer.least, inner_costs[:, inner], tiles, within.numbers[inner])
+            inner = inner[pairs.any(axis=0)]
+        if len(near) * len(inner) <= _MOST_PAIRS:
+            places = outer.numbers[near], within.numbers[inner]
+            pairs = self._pairs(costs[:, near], inner_costs[:, inner], *places)
+            near, inner = near[pairs.any(axis=1)], inner[pairs.any(axis=0)]
+        return near, inner
+
+    def _pairs(self, near: Floats, inner: Floats, tiles: Indices, others: Indices) -> Bools:
+        """Which pairs may be of interest.
+
+        Parameters
+        ----------
+        near, inner : costs of both parts, each of shape (costs, decisions or tiles)
+        tiles, others : which tiles these have outside and inside
+        """
+        result = self._fits[np.ix_(tiles, others)]
+        first, second = np.nonzero(result)
+        own, other = near[:, first], inner[:, second]
+        energy, cycles = own[0] + other[0], np.maximum(np.maximum(own[1], other[1]), own[2] + other[2])
+        if self._moved:
+            apart = own[_PLAIN_COSTS] + other[_PLAIN_COSTS]
+            place = tiles[first], others[second]
+            for index, moved in enumerate(self._moved, _PLAIN_COSTS + 1):
+                apart += np.maximum(np.maximum(own[index], other[index]), moved[place])
+            energy = np.maximum(energy, apart)
+        cheap = self._wanted(energy, cycles)
+        result[first, second] = cheap
+        return result
+
+    def _energy_where_moved(self, own: Passing, iterations: int) -> Floats:
+        """Least energy of reading a passing tensor that loops between both boundaries move; else 0.
+
+        All loops further out fetch it again then (``docs/proofs.md``).
+
+        Returns it by tiles outside and inside.
+        """
+        dims = self._outer.decisions.dims
+        moves = [place for place, dim in enumerate(dims) if dim in own.tensor.dims]
+        still = [place for place, dim in enumerate(dims) if dim not in own.tensor.dims]
+        around, inside = self._outer.sizes, self._within.sizes
+        anew = own.price * (iterations / np.prod(around[:, still], axis=1, dtype=float))
+        moved = np.zeros(self._fits.shape, dtype=np.bool_)
+        for place in moves:
+            moved |= around[:, place, None] > inside[:, place]
+        return np.where(moved, anew[:, None], 0.0)
 
 
 def where_they_meet(
-    near: Survivors, inner: Survivors, perfect: bool, wanted: Wanted
+    near: Survivors, inner: Survivors, problem: LayerProblem, passed: Sequence[Passing], wanted: Wanted
 ) -> tuple[Survivors, Survivors] | None:
     """What is left of each part where tiles meet; ``None`` where nothing is.
 
     Parameters
     ----------
     near, inner : what is left outside and inside
-    perfect : whether every tile divides the one around it
+    problem : the whole
+    passed : its tensors that pass the near levels, as decisions know them
     wanted : by energy of both parts together, and cycles
     """
     if near.decisions is None or inner.decisions is None:
         return near, inner
     outer, within = near.decisions.innermost, inner.decisions.outermost
-    if outer is None or within is None or len(outer.sizes) * len(within.sizes) > _MOST_TILES:
+    if outer is None or within is None or len(outer) * len(within) > _MOST_TILES:
         return near, inner
-    fits = np.ones((len(outer.sizes), len(within.sizes)), dtype=np.bool_)
-    for around, inside in zip(outer.sizes.T, within.sizes.T, strict=True):
-        fits &= around[:, None] % inside == 0 if perfect else around[:, None] >= inside
-    fits = _wanted_together(outer.least, within.least, fits, wanted)
-    if not fits.any():
-        return None
-    left = outer.left(fits, within, wanted), within.left(fits.T, outer, wanted)
+    left = Meeting(outer, within, problem, passed, wanted).left()
     if not all(map(len, left)):
         return None
-    return near.having(left[0]), inner.having(left[1])
-
-
-def _wanted_together(near: Floats, inner: Floats, fits: Bools, wanted: Wanted) -> Bools:
-    """Which pairs may be of interest.
-
-    Parameters
-    ----------
-    near, inner : costs of both parts, each of shape (3, decisions or tiles)
-    fits : which pairs are looked at, shape (of the first, of the second)
-    """
-    first, second = np.nonzero(fits)
-    (energy, cycles, apart), others = near[:, first], inner[:, second]
-    cheap = wanted(energy + others[0], np.maximum(np.maximum(cycles, others[1]), apart + others[2]))
-    result = np.zeros_like(fits)
-    result[first[cheap], second[cheap]] = True
-    return result
+    return near.having(near.decisions.take(left[0])), inner.having(inner.decisions.take(left[1]))
