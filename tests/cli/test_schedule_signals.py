@@ -110,7 +110,7 @@ def test_signal_before_any_schedule_exits_130(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
 ) -> None:
     """While costs of layers are computed there is no schedule; the document says so."""
-    before = SMALL + "\nimport time\nfrom tilewright.solvers.scheduling.herald import costs\n"
+    before = SMALL + "\nimport time\nfrom tilewright.solvers.scheduling.herald.cost_tables import costs\n"
     before += "costs.best_by_size = lambda *args: time.sleep(100)\n"
     monkeypatch.setenv("TILEWRIGHT_CACHE", str(tmp_path / "costs"))
     process = start(tmp_path, *args, "--threads", "1", "--log", "log", "-f", "json", before=before)

@@ -28,7 +28,7 @@ from tilewright.formulation.mapping.parts.segment_parts import (
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.foundation.arrays import Bools, Floats
-from tilewright.solvers.mapping import survivors
+from tilewright.solvers.mapping.arrangements import survivors
 from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
 
 
