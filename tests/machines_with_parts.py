@@ -15,12 +15,14 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
 from tilewright.formulation.mapping.parts.passing import Passing
-from tilewright.formulation.mapping.parts.segment_parts import charged, restricted, tiles_at
+from tilewright.formulation.mapping.parts.segment_parts import charged
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, tiles_at
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.arrangements.part_tables import PartTables
+from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.arrangements.survivors import Survivors
 from tilewright.solvers.mapping.compiled.cuts import EVERYTHING, Cut
 from tilewright.solvers.mapping.tree.goals import Goal

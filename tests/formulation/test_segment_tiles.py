@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.parts.segment_parts import (
-    inner_arrangements,
-    near_arrangements,
-    restricted,
-)
+from tilewright.formulation.mapping.parts.segment_parts import inner_arrangements, near_arrangements
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.space import MapSpace
+from tilewright.formulation.mapping.tiles.boundary_tiles import restricted
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Int64s, contained

@@ -33,16 +33,14 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     least_outside,
     near_arrangements,
     outside_part,
-    restricted,
-    standing_around,
     storages,
     stores_near,
-    tiles_at,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, standing_around, tiles_at
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import among
@@ -56,7 +54,8 @@ from tilewright.solvers.mapping.arrangements import (
     turns,
 )
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
-from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.arrangements.part_tables import PartTables
+from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.best_first import BestFirst
 from tilewright.solvers.mapping.tree.goals import Below, LeastEnergy, Minimum

@@ -36,21 +36,21 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     leaks_outside,
     near_arrangements,
     outside_part,
-    restricted,
     storages,
-    tiles_at,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import MapSpace
+from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answers.answer_sets import pareto_front
-from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+from tilewright.solvers.mapping.arrangements.part_tables import PartTables
+from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
 from tilewright.solvers.mapping.explore.features import features_of
 from tilewright.solvers.mapping.solve import solve

@@ -23,10 +23,10 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     outside_part,
     storages,
     stores_near,
-    tiles_at,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tiles.boundary_tiles import tiles_at
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangements import survivors
 from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet

@@ -16,8 +16,6 @@ from fractions import Fraction
 from functools import partial
 from itertools import product as cartesian
 
-import numpy as np
-
 from tilewright.formulation.expression import Expr, as_expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.cost.base import Statement, Traffic, whole
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
@@ -44,9 +42,7 @@ from tilewright.formulation.mapping.parts.outer_levels import outside as outside
 from tilewright.formulation.mapping.parts.passing import Passing, least_read
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
-from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.formulation.objective import Objective, parse_objective
-from tilewright.foundation.arrays import Indices, Int64s, among, contained
 from tilewright.hardware.mapping.engine import LEAKAGE, Engine
 from tilewright.workloads.mapping.operator import Role
 
@@ -55,9 +51,6 @@ INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
 FILLS = "first fills"
 """The detail of a statement that has the cycles of first fills and last drains of near levels."""
-
-Tiles = dict[str, Int64s]
-"""Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
 
 
 def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
@@ -333,12 +326,6 @@ def reads_of_passing(part: LayerProblem, passed: Sequence[Passing]) -> dict[Pass
     return {own: counts[own.tensor.name] for own in passed}
 
 
-def tiles_at(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> Int64s:
-    """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
-    columns = [group.sizes(tile) for tile in _boundary_tiles(space, edges, group)]
-    return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
-
-
 def around(near: Arrangement) -> range:
     """The boundaries that tell the points of storage next to the outermost level."""
     return range(1, len(near))
@@ -350,44 +337,6 @@ def within(space: MapSpace) -> range:
     last = near_levels(nest.engine)[-1]
     first = 1 + max(index for index in nest.temporal if nest.blocks[index].level <= last)
     return range(first, len(nest.blocks))
-
-
-def restricted(space: MapSpace, edges: Sequence[int], tiles: Tiles) -> MapSpace:
-    """The space over some combinations of tiles at some boundaries."""
-    groups = []
-    for group in space.groups:
-        kept = _rows_with(space, edges, group, tiles[group.name])
-        groups.append(group if len(kept) == len(group) else group.having(group.rows[kept]))
-    return replace(space, groups=tuple(groups))
-
-
-def standing_around(space: MapSpace, near: Arrangement, inside: Sequence[Tiles]) -> MapSpace:
-    """The space of a part outside, over what may stand around any of some tiles inside.
-
-    Parameters
-    ----------
-    near : slots of the part
-    inside : tiles at the boundaries of :func:`within`, of several sequences of points
-    """
-    groups = []
-    for group in space.groups:
-        number = len(group.dims)
-        outermost = [tiles[group.name][:, :: tiles[group.name].shape[1] // number] for tiles in inside]
-        wanted = np.unique(np.concatenate(outermost), axis=0)
-        sizes, places = np.unique(tiles_at(space, [len(near) - 1], group), axis=0, return_inverse=True)
-        holds = np.array([bool((wanted <= tile).all(axis=1).any()) for tile in sizes])
-        groups.append(group if holds.all() else group.having(group.rows[holds[places.reshape(-1)]]))
-    return replace(space, groups=tuple(groups))
-
-
-def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: Int64s) -> Indices:
-    """The rows of a group whose tiles at some boundaries are among those wanted."""
-    kept = np.arange(len(group))
-    # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
-    for tile, sizes in zip(_boundary_tiles(space, edges, group), wanted.T, strict=True):
-        kept = kept[contained(group.sizes(tile)[kept], sizes)]
-    left = group.having(group.rows[kept])
-    return kept[among(tiles_at(space, edges, left), wanted)]
 
 
 def _part(
@@ -486,8 +435,3 @@ def _busy(part: LayerProblem, passed: Sequence[tuple[Role, Expr]]) -> list[Expr]
     reads = [*((roles[counted.tensor], counted.reads) for counted in own), *passed]
     writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
     return port_times(part.engine, outermost, reads, writes)
-
-
-def _boundary_tiles(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> list[Expr]:
-    """Tiles of a group's dimensions at some boundaries."""
-    return [space.nest.boundaries[edge][dim] for dim in group.dims for edge in edges]

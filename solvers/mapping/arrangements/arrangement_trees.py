@@ -37,7 +37,8 @@ from tilewright.solvers.mapping.tree.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from tilewright.solvers.mapping.arrangements.segment_bounds import PartTables, SegmentBounds
+    from tilewright.solvers.mapping.arrangements.part_tables import PartTables
+    from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 
 _FEW = 10  # arrangements whose trees take less than bounds of them where tiles need not divide
 _VERY_MANY = 1_000  # arrangements from which on the best even mapping comes before all else
@@ -146,7 +147,8 @@ class ArrangementTrees:
 
     def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
         """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes."""
-        from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError, PartTables
+        from tilewright.solvers.mapping.arrangements.part_tables import PartTables
+        from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
         if self._have_more_than(_VERY_MANY) and not self._levels_count:

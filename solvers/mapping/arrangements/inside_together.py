@@ -22,7 +22,8 @@ from tilewright.formulation.mapping.parts.near_storage import (
 from tilewright.formulation.mapping.parts.segment_parts import charged, filled, inside_part, within
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError, PartTables
+from tilewright.solvers.mapping.arrangements.part_tables import PartTables
+from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 from tilewright.solvers.mapping.arrangements.survivors import ListedDecisions
 from tilewright.solvers.mapping.compiled.cuts import Cut
 from tilewright.solvers.mapping.tree.best_first import BestFirst

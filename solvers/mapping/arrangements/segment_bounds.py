@@ -9,7 +9,7 @@ tiles, too. Arrangements without such survivors are never stated, others with th
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -34,21 +34,19 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     least_outside,
     near_arrangements,
     outside_part,
-    restricted,
-    standing_around,
     stores_near,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import MapSpace
+from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
+from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.survivors import ListedDecisions, Survivors, where_they_meet
-from tilewright.solvers.mapping.tables.shared_tables import SharedTables
-from tilewright.solvers.mapping.tables.table_bank import TableBank
 from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
-from tilewright.solvers.mapping.tree.layout import Layout, LegalTables, laid_out
+from tilewright.solvers.mapping.tree.layout import Layout
 from tilewright.solvers.mapping.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -58,8 +56,6 @@ CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
-_FEW_ROWS = 10_000  # of a part, with which its layout is the same for all goals
-_MOST_BYTES = 200_000_000  # of what programs of parts read, and of their tables
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
@@ -90,35 +86,6 @@ class Pair:
 
 class ManyTilesError(Exception):
     """Too much may beat the incumbent to be listed before more is known of the parts."""
-
-
-class PartTables:
-    """What searches of parts read, together."""
-
-    def __init__(self) -> None:
-        self._shared, self._bank = SharedTables(), TableBank()
-        self._layouts: dict[Hashable, Layout] = {}
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._shared.clear()
-        self._bank.clear()
-        self._layouts.clear()
-
-    def layout(self, part: LayerProblem, search: LayerSearch, goal: Goal) -> Layout:
-        """The layout of a part; raises ``LimitReachedError`` where a limit strikes."""
-        space, stated = part.space, part.statement
-        key = id(space), stated.energy, stated.cycles, part.limits, part.objective, goal.both
-        known = self._layouts.get(key)
-        if known is not None:
-            return known
-        if self._shared.bytes + self._bank.bytes > _MOST_BYTES:
-            self.clear()
-        legal = LegalTables(part, search.limits, self._shared).wanted(goal)
-        laid = laid_out(part, search.limits, goal=goal, bank=self._bank, tally=search.tally, legal=legal)
-        if space.rows <= _FEW_ROWS:
-            self._layouts[key] = laid  # which keeps the space, and so its identity
-        return laid
 
 
 class SegmentBounds:

@@ -17,9 +17,10 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
 from tilewright.formulation.mapping.parts.passing import Passing
-from tilewright.formulation.mapping.parts.segment_parts import FILLS, Tiles, reads_of_passing, tiles_at
+from tilewright.formulation.mapping.parts.segment_parts import FILLS, reads_of_passing
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
+from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, numbered
 from tilewright.solvers.mapping.tree.goals import Goal

@@ -14,9 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from tilewright.formulation.expression import Variable
-from tilewright.formulation.mapping.parts.segment_parts import Tiles, restricted
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, restricted
 from tilewright.solvers.mapping.tables.shared_tables import SharedTables
 from tilewright.solvers.mapping.tables.stages import Stage
 from tilewright.solvers.mapping.tree.best_first import BestFirst

@@ -16,10 +16,10 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.parts.inner_levels import InnerStores, stores_problem
-from tilewright.formulation.mapping.parts.segment_parts import Tiles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
+from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles
 from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping.compiled.cuts import Cut, cut_at
 from tilewright.solvers.mapping.levels.outside_first import deciding_around_array, seen_from_outside

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tilewright.formulation.mapping.parts.inner_levels import InnerStores
-from tilewright.formulation.mapping.parts.segment_parts import Tiles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.levels.levels_together import inner_edges, over_tiles
 from tilewright.solvers.mapping.patterns.inner_fronts import InnerFront, InnerFronts

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tilewright.formulation.mapping.parts.segment_parts import Tiles, tiles_at
 from tilewright.formulation.mapping.problem import LayerProblem
+from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Int64s
 from tilewright.solvers.mapping.compiled.cuts import NOTHING, Cut
