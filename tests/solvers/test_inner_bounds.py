@@ -25,8 +25,7 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import OF_INNER_LEVELS, _search_tiles_of_inner_levels
-from tilewright.solvers.mapping.levels import inner_bounds
-from tilewright.solvers.mapping.patterns import pattern_bounds
+from tilewright.solvers.mapping.patterns import inner_bounds, pattern_bounds
 from tilewright.solvers.mapping.patterns.inner_bounds import InnerLevels, inner_keys
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.patterns.weighted_sums import corners, least_keys

@@ -25,8 +25,12 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping.levels import inner_fronts
-from tilewright.solvers.mapping.patterns import pattern_bounds, patterns_together, storage_patterns
+from tilewright.solvers.mapping.patterns import (
+    inner_fronts,
+    pattern_bounds,
+    patterns_together,
+    storage_patterns,
+)
 from tilewright.solvers.mapping.patterns.inner_fronts import InnerFront, InnerFronts
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.patterns.pattern_machines import levels_of, on_own_machine, stores_of
