@@ -33,7 +33,7 @@ def test_a_limit_while_arrangements_are_stated(
         return real(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LayerProblem, "arranged_space", counted)
-    monkeypatch.setattr(arrangement_trees, "has_parts", lambda _problem: False)  # which leave nothing to state
+    monkeypatch.setattr(arrangement_trees, "has_parts", lambda _problem: False)  # leave nothing to state
     cut = solve(problem, solver, limits)
     assert len(stated) == 2
     assert cut.status is Status.INTERRUPTED
