@@ -118,7 +118,7 @@ def test_the_bound_is_below_random_schedules(seed: int, objective: ScheduleObjec
         for _ in range(3)
     ]
     problem = problem_of([kinds[run % 3] for run in range(5)], engines=3, skips=bool(seed % 2))
-    search = raised(problem, objective, patience=0.5)
+    search = raised(problem, objective, patience=0.1)
     assert search.bound is not None
     for number in range(50):
         evaluation = evaluate_schedule(problem, drawn(problem, number))
