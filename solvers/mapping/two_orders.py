@@ -132,6 +132,8 @@ class TwoOrders:
                 self._trees.append(self._next_tree())
             except TablesTooLargeError:
                 break
+            if self._trees[-1].empty:  # nothing of what is wanted now fits the array
+                return None
             self._trees[-1].begin(dive=False)
             if self._ended(self._trees[-1], turn, on_bound):
                 return None

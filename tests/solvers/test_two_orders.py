@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import two_orders
 from tilewright.solvers.mapping.compiled import bound_program
@@ -91,6 +93,32 @@ def test_orders_that_fit_alone(missing: int, monkeypatch: pytest.MonkeyPatch) ->
     assert turns.run() is None
     assert len(turns._trees) == 2 - missing
     assert search.key == expected
+
+
+def test_a_second_tree_of_which_nothing_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are many, a tree reads those that may be better than the best mapping, and all is done where
+    these need too many PEs together.
+
+    On 3 PEs 4 x 4 iterations take less than 8 cycles only if both dimensions are spread, which takes 4.
+    """
+    dram = MemoryLevel("DRAM", None, Fraction(9), Fraction(9), fanout=Fanout((ArrayAxis("x", 3),)))
+    levels = (dram, MemoryLevel("RF", 64, Fraction(1), Fraction(1)))
+    engine = Engine("three", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    problem = layer_problem(gemm(m=4, n=1, k=4), engine, parse_objective("cycles"))
+    best = solve(problem, "branch")
+    assert best.answer is not None
+    search = LayerSearch(problem, Limits())
+    turns = two_orders.TwoOrders(search, "test")
+
+    def left_open(*_: object) -> bool:
+        """As if the first tree had more to search when the best mapping is found beside it."""
+        search.offer(best.answer, "beside")
+        return False
+
+    monkeypatch.setattr(turns, "_ended", left_open)
+    monkeypatch.setattr(layout, "_MANY", 0)
+    assert turns.run() is None
+    assert [tree.empty for tree in turns._trees] == [False, True]
 
 
 def test_a_division_computes_few_tables_anew(monkeypatch: pytest.MonkeyPatch) -> None:
