@@ -126,7 +126,7 @@ def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     """A second Ctrl-C does not wait for the search."""
     process = begun(tmp_path, *SCHEDULE_WORK, before=DEAF)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     outcome = finish(process)
     assert (outcome.code, outcome.out) == (130, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from shipped import follows_schema
 
 from tilewright.api.live import LiveDocument
 from tilewright.cli.terminal.signals import Interruption, graceful_stop
+from tilewright.foundation import interrupts
 from tilewright.foundation.processes import shielded
 from tilewright.solvers.mapping.networks import network_search
 from tilewright.solvers.running import SearchRun
@@ -121,7 +123,7 @@ def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     )
     wait_until(lambda: (tmp_path / "log").exists() and "conv2d" in (tmp_path / "log").read_text(), process)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.2)
+    time.sleep(0.5)
     sent = time.monotonic()
     process.send_signal(signal.SIGINT)
     outcome = finish(process)
@@ -202,6 +204,23 @@ def test_signal_in_this_process_sets_the_event() -> None:
         assert stop.is_set()
         with pytest.raises(Interruption):
             send(signal.SIGTERM)
+
+
+def test_signals_of_one_moment_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``timeout`` sends its signal to a process and to the process's group, which is no second wish."""
+
+    def send() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.05)
+
+    with graceful_stop() as stop:
+        monkeypatch.setattr(interrupts, "_TOGETHER", math.inf)
+        for _ in range(3):
+            send()
+        assert stop.is_set()
+        monkeypatch.setattr(interrupts, "_TOGETHER", 0.0)
+        with pytest.raises(Interruption):
+            send()
 
 
 MOMENTS: dict[str, tuple[object, str, int, int]] = {

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_TOGETHER = 0.2
+"""Seconds in which signals are one: ``timeout`` sends its own to a process, then to the process's group."""
 
 
 @contextmanager
@@ -24,12 +29,15 @@ def stop_on_signals(
     second : raised at the second one
     again : those of them that never count as the second
     """
-    stop = threading.Event()
+    stop, first = threading.Event(), -math.inf
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set() and number not in again:
+        nonlocal first
+        if not stop.is_set():
+            first = time.monotonic()
+            stop.set()
+        elif number not in again and time.monotonic() - first > _TOGETHER:
             raise second
-        stop.set()
 
     if threading.current_thread() is not threading.main_thread():
         yield stop
