@@ -50,7 +50,7 @@ _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be 
 _SHARE, _MOSTLY = (
     0.4,
     0.6,
-)  # of the time that is left, for even storage; the latter where others are very many
+)  # of the time that is left, for even storage; more where others are very many
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
 
