@@ -53,12 +53,13 @@ from tilewright.solvers.mapping.arrangements import (
     segment_bounds,
     turns,
 )
+from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.best_first import BestFirst
-from tilewright.solvers.mapping.tree.goals import Below, LeastEnergy, Minimum
+from tilewright.solvers.mapping.tree.goals import Below, LeastEnergy, Minimum, goal_of
 from tilewright.solvers.mapping.tree.layout import Layout
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
@@ -277,17 +278,41 @@ def test_near_levels_that_store_nothing_at_length(
     assert agrees(past_a_dear_level(sizes, kind), kind)
 
 
-@pytest.mark.parametrize(("large", "most"), [(False, 4_000_000), (True, 4_000_000), (False, 4), (True, 4)])
-def test_claims_where_tiles_need_not_divide(large: bool, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("even", ["a tree", "proven", "open"])
+@pytest.mark.parametrize("most", [4_000_000, 4])
+def test_claims_where_tiles_need_not_divide(even: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The even part searched first, or bounded by parts as all others are; listed at once, or in steps."""
     monkeypatch.setattr(inside_together, "_MOST", most)
-    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: large)
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: even != "a tree")
+    if even == "open":
+        monkeypatch.setattr(ArrangementTrees, "_offer_even", lambda _trees, _share: False)
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
     drawings = (drawn(seed, 7, LEAST) for seed in count(7))
     problems = (
         drawing for drawing in drawings if has_parts(drawing) and len(list(drawing.arrangements())) <= 8
     )
     assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
+
+
+def test_the_best_even_mapping_comes_before_parts_of_large_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists of what may beat the best perfect factors would be long where remainders save much."""
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+    known: list[Fraction | None] = []
+    few_machines = ArrangementTrees._few_machines
+
+    def listing(trees: ArrangementTrees, *rest: Any) -> list[SegmentBounds]:
+        known.append(goal_of(trees._search))
+        return few_machines(trees, *rest)
+
+    monkeypatch.setattr(ArrangementTrees, "_few_machines", listing)
+    engine = load_engine("studies/machines/peer-eyeriss.yaml")
+    problem = layer_problem(gemm(m=13, n=22, k=17), engine, parse_objective("edp"), storage="uneven")
+    best_even = solve(problem.even(), "branch", Limits()).key
+    assert best_even != solve(problem.with_perfect_factors(), "branch", Limits()).key
+    assert solve(problem, "branch", Limits()).key is not None
+    assert known[-1] is not None
+    assert best_even is not None
+    assert known[-1] <= best_even
 
 
 @pytest.mark.slow

@@ -47,7 +47,10 @@ _QUICK = 200_000  # rows of tiles with which all that may beat the best even map
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
-_SHARE, _MOSTLY = 0.4, 0.6  # of the time that is left, for even storage; with and without bounds of levels
+_SHARE, _MOSTLY = (
+    0.4,
+    0.6,
+)  # of the time that is left, for even storage; more where others are very many
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
 
@@ -91,7 +94,7 @@ class ArrangementTrees:
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
             if self._levels_count:
-                self._even_is_closed = self._offer_even()
+                self._even_is_closed = self._offer_even(_SHARE)
             if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
                 self._search_bounded(on_bound)
             else:
@@ -151,8 +154,8 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
-        if self._have_more_than(_VERY_MANY) and not self._levels_count:
-            self._offer_even()
+        if not self._levels_count and (is_large(problem) or self._have_more_than(_VERY_MANY)):
+            self._even_is_closed = self._offer_even(_MOSTLY if self._have_more_than(_VERY_MANY) else _SHARE)
         even, self._parts = self._even_tree(), PartTables()
         if machines := self._few_machines(problem, even):
             self._list_at_once(machines)
@@ -317,13 +320,12 @@ class ArrangementTrees:
         """Whether there are more arrangements than some."""
         return next(islice(self._search.problem.arrangements(), count, None), None) is not None
 
-    def _offer_even(self) -> bool:
+    def _offer_even(self, share: float) -> bool:
         """Offer the best even mapping, or what a share of the time finds: listing others may take long.
 
         Returns whether it is the best one.
         """
         search = self._search
-        share = _SHARE if self._levels_count else _MOSTLY
         even = PartSearch(search, search.problem.even(), search.limits.share(share), EVEN)
         with suppress(LimitReachedError):
             if is_large(even.problem) or has_patterns(even.problem):
