@@ -24,6 +24,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
+from tilewright.heuristics.scheduling.tiled.recutting import MOST_ATOMS, climbed
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -78,6 +79,9 @@ STREAMS, STREAMING = _Part(0.25, 0.0, 0.25), _Part(0.5, 0.0, 0.5)
 
 QUICK_STREAMS = _Part(0.1, 0.0, 0.1)
 """The time for plans of streams where cycles count, too, and plans are quick."""
+
+CUTS = _Part(0.4, 0.0, 0.4)
+"""The time for other cuts of small networks where cycles count."""
 
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
@@ -185,6 +189,9 @@ class _Portfolio:
         if not scarce:
             start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
+            if self.search.problem.problem.objective.delay_power and start.judged[1].dag.tasks <= MOST_ATOMS:
+                numbers = random.Random(self.search.limits.seed)
+                start = self.starts.leader = climbed(start, stages, numbers, CUTS.of(self.search))
             self._add("atoms", start)
 
     def begin_streams(self) -> None:
