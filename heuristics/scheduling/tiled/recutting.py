@@ -24,8 +24,8 @@ from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import BAND_ORDER, ORDERS, Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start
 
-MOST_ATOMS = 500
-"""Atoms of a plan that is made in about a hundredth of a second."""
+MOST_ATOMS = 1000
+"""Atoms of a plan that is made in some hundredths of a second."""
 
 FACTORS = (2.0, 2.0, 3.0, 1 / 2, 1 / 2, 1 / 3)
 """By which parts along an axis are multiplied, drawn from these."""

@@ -35,6 +35,9 @@ FAR = 2000
 THOROUGH = Effort(rounds=3, tries=16, most=32, far=FAR)
 """What each call that smooths for as long as that gains tries, see `smoothed`."""
 
+ROUGH = Effort(rounds=2, tries=4)
+"""What smoothing tries where many plans are compared."""
+
 GAIN = Fraction(1999, 2000)
 """Smoothing continues while a call shortens the plan by more than this."""
 
@@ -142,7 +145,8 @@ class Stages:
             if most is not None and kept[0][0] > most:
                 return kept[0]
         before = None if like is None else (like.dag, like.plan)
-        effort = replace(THOROUGH if thorough else Effort(), price=cycle_price(self.search))
+        effort = THOROUGH if thorough else Effort() if most is None else ROUGH
+        effort = replace(effort, price=cycle_price(self.search))
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
