@@ -49,8 +49,8 @@ WORSE = Fraction(8, 5)
 """A plan that is that many times as bad before it is smoothed is left."""
 
 
-def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits) -> Start:
-    """The best start that moves lead to until a limit strikes.
+def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits, most: int) -> Start:
+    """The best start that moves lead to until a limit strikes, or many in a row gain nothing.
 
     A start on a region of the machine takes turns with one on all of it, for half of the time.
 
@@ -59,19 +59,22 @@ def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits
     stages : what makes plans
     numbers : which draw the moves
     within : limits after which no further plan is begun
+    most : moves at most
     """
     half, fruitless = within.share(0.5), 0
     with suppress(LimitReachedError):
         climbers = [start, *_spread(start, stages)]
-        while fruitless < FRUITLESS and not (within.expired or stages.search.done):
-            if half.expired or fruitless > FRUITLESS // 2:
+        for count in range(most):
+            if fruitless > FRUITLESS or within.expired or stages.search.done:
+                break
+            if half.expired or 2 * fruitless > FRUITLESS:
                 climbers = [min(climbers, key=_key)]
-            fruitless += 1
-            for at, before in enumerate(climbers):
-                moved = varied(before, stages, numbers, f"{stages.name} cuts")
-                if moved is not None and _key(moved) <= _key(before):
-                    fruitless = fruitless if _key(moved) == _key(before) else 0
-                    climbers[at] = moved
+            at = count % len(climbers)
+            moved = varied(climbers[at], stages, numbers, f"{stages.name} cuts")
+            better = moved is not None and _key(moved) < _key(climbers[at])
+            fruitless = 0 if better else fruitless + 1
+            if moved is not None and _key(moved) <= _key(climbers[at]):
+                climbers[at] = moved
             start = min(climbers, key=_key)
     return start
 

@@ -155,6 +155,7 @@ class _Portfolio:
     Parameters
     ----------
     room : part of the buffer that an atom may need
+    steps : moves in cuts at most
     failures : why there is no plan of a kind: what does not fit, or the limit that struck before
     starts : of plans of atoms, some of which wait until others have been begun
     tried : what trying those brought
@@ -163,6 +164,7 @@ class _Portfolio:
 
     search: TiledSearch
     room: float
+    steps: int = 0
     sites: list[_Site] = field(default_factory=list)
     failures: list[InputError | LimitReachedError] = field(default_factory=list)
     starts: Starts | None = None
@@ -190,8 +192,8 @@ class _Portfolio:
             start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
             if self.search.problem.problem.objective.delay_power and start.judged[1].dag.tasks <= MOST_ATOMS:
-                numbers = random.Random(self.search.limits.seed)
-                start = self.starts.leader = climbed(start, stages, numbers, CUTS.of(self.search))
+                numbers, within = random.Random(self.search.limits.seed), CUTS.of(self.search)
+                start = self.starts.leader = climbed(start, stages, numbers, within, self.steps)
             self._add("atoms", start)
 
     def begin_streams(self) -> None:
@@ -338,7 +340,7 @@ class Auto(PlanHeuristic):
     """Atoms, streams, layouts, trees and chains over one best plan, then neighbourhoods of what leads."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
-    steps: int = option(4000, "neighbourhoods at most", low=0, high=10**7)
+    steps: int = option(4000, "neighbourhoods, and before them other cuts, at most", low=0, high=10**7)
 
     name = "auto"
     stochastic = True
@@ -346,7 +348,7 @@ class Auto(PlanHeuristic):
 
     def offer(self, search: TiledSearch) -> None:
         """Begin all kinds of plans, then visit neighbourhoods."""
-        portfolio = _Portfolio(search, self.room)
+        portfolio = _Portfolio(search, self.room, self.steps)
         portfolio.attempt(portfolio.begin_atoms)
         portfolio.attempt(portfolio.begin_streams)
         portfolio.attempt(portfolio.begin_layouts)
