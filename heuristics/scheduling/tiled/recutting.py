@@ -91,9 +91,7 @@ def _spread(start: Start, stages: Stages) -> Iterator[Start]:
         sizes, order, mapping = balanced_sizes(problem), ORDERS[0], QUICK_MAPPINGS[0]
         judged = stages.of_sizes(sizes, order, mapping, f"{stages.name} cuts")
         if judged is not None:
-            yield replace(
-                start, judged=judged, sizes=sizes, order=order, mapping=mapping, region=everywhere
-            )
+            yield replace(start, judged=judged, sizes=sizes, order=order, mapping=mapping, region=everywhere)
 
 
 def varied(start: Start, stages: Stages, numbers: random.Random, source: str) -> Start | None:

@@ -45,7 +45,7 @@ def start_of(search: TiledSearch, region: int = 0) -> Start:
 
 @pytest.mark.parametrize("seed", range(effort(4)))
 def test_moves_stay_within_their_layers(seed: int) -> None:
-    """Any number of moves in a row leaves sizes that lie within the layers, of which each changes two at most."""
+    """However many follow each other, sizes lie within layers, and each move changes two at most."""
     problem, numbers = search_of(seed).problem.problem, random.Random(seed)
     sizes = balanced_sizes(problem)
     changes = set()
