@@ -35,6 +35,9 @@ FAR = 2000
 THOROUGH = Effort(rounds=3, tries=16, most=32, far=FAR)
 """What each call that smooths for as long as that gains tries, see `smoothed`."""
 
+ROUGH = Effort(rounds=2, tries=4)
+"""What smoothing tries where many plans are compared."""
+
 GAIN = Fraction(1999, 2000)
 """Smoothing continues while a call shortens the plan by more than this."""
 
@@ -86,7 +89,14 @@ class Stages:
         return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)
 
     def planned(
-        self, dag: AtomicDag, step: Int32s, mapping: str, source: str, like: AtomicPlan | None = None
+        self,
+        dag: AtomicDag,
+        step: Int32s,
+        mapping: str,
+        source: str,
+        like: AtomicPlan | None = None,
+        *,
+        most: Fraction | None = None,
     ) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered.
 
@@ -95,11 +105,11 @@ class Stages:
         dag, step : the atoms and the round of each
         mapping : one of `MAPPINGS`
         source : what the trace calls the plan
-        like : as of `placed`
+        like, most : as of `placed`
         """
         problem = self.search.problem.problem
         engine = place(dag, problem.machine, step, mapping, self.search.limits, self.along)
-        return self.placed(dag, step, engine, source, like)
+        return self.placed(dag, step, engine, source, like, most=most)
 
     def placed(
         self,
@@ -110,6 +120,7 @@ class Stages:
         like: AtomicPlan | None = None,
         *,
         thorough: bool = False,
+        most: Fraction | None = None,
     ) -> Judged:
         """The plan of some rounds and engines, smoothed once, offered.
 
@@ -120,6 +131,7 @@ class Stages:
         source : what the trace calls the plan
         like : a smoothed plan of nearly the same atoms, whose transfers are a start
         thorough : whether a call of `settled` follows in the steps that differ from those of ``like``
+        most : key beyond which a plan is not smoothed
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
@@ -128,10 +140,13 @@ class Stages:
             return self.offered(dag, plan, source)
         kept = []
         counts = self.objective.energy_power
-        if self.search.answer is None or (counts and like is None):
+        if self.search.answer is None or most is not None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
+            if most is not None and kept[0][0] > most:
+                return kept[0]
         before = None if like is None else (like.dag, like.plan)
-        effort = replace(THOROUGH if thorough else Effort(), price=cycle_price(self.search))
+        effort = THOROUGH if thorough else Effort() if most is None else ROUGH
+        effort = replace(effort, price=cycle_price(self.search))
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
@@ -151,7 +166,14 @@ class Stages:
         return min(plan, other, key=lambda made: problem.value(problem.evaluate(dag, made)))
 
     def of_sizes(
-        self, sizes: Sizes, order: str, mapping: str, source: str, like: AtomicPlan | None = None
+        self,
+        sizes: Sizes,
+        order: str,
+        mapping: str,
+        source: str,
+        like: AtomicPlan | None = None,
+        *,
+        most: Fraction | None = None,
     ) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short.
 
@@ -160,13 +182,13 @@ class Stages:
         sizes : per layer
         order, mapping : one of `ORDERS` and one of `MAPPINGS`
         source : what the trace calls the plan
-        like : as of `placed`
+        like, most : as of `placed`
         """
         try:
             dag = self.search.problem.problem.dag(sizes, self.search.limits)
         except InputError:
             return None
-        return self.planned(dag, self.steps(dag, order), mapping, source, like)
+        return self.planned(dag, self.steps(dag, order), mapping, source, like, most=most)
 
     def settled(self, judged: Judged, *, seed: int | None = None, calls: int | None = None) -> Judged:
         """A plan smoothed for as long as that gains anything, every state of it offered.

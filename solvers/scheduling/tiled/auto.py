@@ -24,6 +24,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
+from tilewright.heuristics.scheduling.tiled.recutting import MOST_ATOMS, climbed
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -78,6 +79,9 @@ STREAMS, STREAMING = _Part(0.25, 0.0, 0.25), _Part(0.5, 0.0, 0.5)
 
 QUICK_STREAMS = _Part(0.1, 0.0, 0.1)
 """The time for plans of streams where cycles count, too, and plans are quick."""
+
+CUTS = _Part(0.45, 0.0, 0.45)
+"""The time for other cuts of small networks where cycles count."""
 
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
@@ -151,6 +155,7 @@ class _Portfolio:
     Parameters
     ----------
     room : part of the buffer that an atom may need
+    steps : moves in cuts at most
     failures : why there is no plan of a kind: what does not fit, or the limit that struck before
     starts : of plans of atoms, some of which wait until others have been begun
     tried : what trying those brought
@@ -159,6 +164,7 @@ class _Portfolio:
 
     search: TiledSearch
     room: float
+    steps: int = 0
     sites: list[_Site] = field(default_factory=list)
     failures: list[InputError | LimitReachedError] = field(default_factory=list)
     starts: Starts | None = None
@@ -185,6 +191,9 @@ class _Portfolio:
         if not scarce:
             start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
+            if self.search.problem.problem.objective.delay_power and start.judged[1].dag.tasks <= MOST_ATOMS:
+                numbers, within = random.Random(self.search.limits.seed), CUTS.of(self.search)
+                start = self.starts.leader = climbed(start, stages, numbers, within, self.steps)
             self._add("atoms", start)
 
     def begin_streams(self) -> None:
@@ -331,7 +340,7 @@ class Auto(PlanHeuristic):
     """Atoms, streams, layouts, trees and chains over one best plan, then neighbourhoods of what leads."""
 
     room: float = option(0.5, "part of the buffer that an atom may need", low=0.05, high=1.0)
-    steps: int = option(4000, "neighbourhoods at most", low=0, high=10**7)
+    steps: int = option(4000, "neighbourhoods, and before them other cuts, at most", low=0, high=10**7)
 
     name = "auto"
     stochastic = True
@@ -339,7 +348,7 @@ class Auto(PlanHeuristic):
 
     def offer(self, search: TiledSearch) -> None:
         """Begin all kinds of plans, then visit neighbourhoods."""
-        portfolio = _Portfolio(search, self.room)
+        portfolio = _Portfolio(search, self.room, self.steps)
         portfolio.attempt(portfolio.begin_atoms)
         portfolio.attempt(portfolio.begin_streams)
         portfolio.attempt(portfolio.begin_layouts)

@@ -1,0 +1,131 @@
+"""Climbing over cuts of small networks: moves stay within layers, and no climb ends worse than it began."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import astuple
+
+import pytest
+from effort import effort
+from tiled_plans import random_network
+
+from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
+from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearch
+from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.heuristics.scheduling.tiled import recutting
+from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
+from tilewright.heuristics.scheduling.tiled.recutting import climbed, recut, varied
+from tilewright.heuristics.scheduling.tiled.regions import regions, whole
+from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
+from tilewright.heuristics.scheduling.tiled.stages import Stages
+from tilewright.heuristics.scheduling.tiled.starts import Start
+
+
+def search_of(seed: int, limits: Limits | None = None) -> TiledSearch:
+    """A search for plans of a random network of four layers and two samples."""
+    problem = TiledProblem(
+        random_network(random.Random(seed), 4),
+        load_tiled_machine("atomic-2x2[link=4]"),
+        tiled_objective("ed2p"),
+        batch=2,
+    )
+    return TiledSearch(TiledGoal(problem), limits or Limits(), exact=False)
+
+
+def start_of(search: TiledSearch, region: int = 0) -> Start:
+    """Balanced sizes on a region of the machine, the largest first."""
+    problem = search.problem.problem
+    where, sizes = regions(problem.machine)[region], balanced_sizes(problem)
+    judged = Stages(search, "test", region=where).of_sizes(sizes, "waves", "zigzag", "test")
+    assert judged is not None
+    return Start(judged, sizes, "waves", "zigzag", where, (1.0,))
+
+
+@pytest.mark.parametrize("seed", range(effort(4)))
+def test_moves_stay_within_their_layers(seed: int) -> None:
+    """However many follow each other, sizes lie within layers, and each move changes two at most."""
+    problem, numbers = search_of(seed).problem.problem, random.Random(seed)
+    sizes = balanced_sizes(problem)
+    changes = set()
+    for _ in range(60):
+        changed = recut(problem, sizes, numbers)
+        changes.add(sum(new != old for new, old in zip(changed, sizes, strict=True)))
+        for size, unit in zip(changed, problem.units, strict=True):
+            assert min(astuple(size)) >= 1
+            assert size.samples <= problem.batch
+            if unit.layer.operator.is_mac:
+                assert size.inputs <= max(shape_of(unit.layer.operator).parts, 1)
+        sizes = changed
+    assert changes == {0, 1, 2}
+
+
+@pytest.mark.parametrize("seed", range(effort(2)))
+def test_a_climb_ends_no_worse_than_it_began(seed: int) -> None:
+    """Its plan is that of its sizes, order and region, as the evaluator has it."""
+    search = search_of(seed)
+    start = start_of(search)
+    end = climbed(start, Stages(search, "test"), random.Random(seed), search.limits, 40)
+    problem, (key, answer) = search.problem.problem, end.judged
+    assert key <= start.judged[0]
+    assert key == search.problem.judge(answer).key
+    assert answer.dag.tasks == problem.dag(end.sizes).tasks
+
+
+def test_a_climb_from_a_region_reaches_for_the_whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both starts have moves, until half of what may fail in a row has; then only the better one has."""
+    search = search_of(1)
+    moved: list[str] = []
+
+    def fails(start: Start, *_: object) -> None:
+        moved.append(start.region.name)
+
+    monkeypatch.setattr(recutting, "varied", fails)
+    monkeypatch.setattr(recutting, "FRUITLESS", 20)
+    machine = search.problem.problem.machine
+    small = start_of(search, region=len(regions(machine)) - 1)
+    assert climbed(small, Stages(search, "test"), random.Random(1), search.limits, 1000).judged
+    assert set(moved[:10]) == {small.region.name, whole(machine).name}
+    assert len(set(moved[12:])) == 1
+    assert len(moved) == 21
+
+
+def test_a_climb_ends_with_its_limits() -> None:
+    """No move is made without time, and the start is what is left."""
+    search = search_of(2)
+    start = start_of(search)
+    assert climbed(start, Stages(search, "test"), random.Random(0), Limits(0.0), 40) is start
+
+
+def test_moves_that_need_too_many_atoms_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = search_of(3)
+    start = start_of(search)
+    monkeypatch.setattr(recutting, "MOST_ATOMS", 0)
+    assert all(
+        varied(start, Stages(search, "test"), random.Random(seed), "test") is None for seed in range(5)
+    )
+
+
+def test_plans_beyond_a_key_are_not_smoothed() -> None:
+    """Such a plan is offered as it was completed."""
+    search = search_of(4)
+    start, stages = start_of(search), Stages(search, "test")
+    at_once = Stages(search, "test", level=False).of_sizes(start.sizes, "waves", "zigzag", "test")
+    left = stages.of_sizes(start.sizes, "waves", "zigzag", "test", most=start.judged[0] / 1000)
+    assert at_once is not None
+    assert left is not None
+    assert left[0] >= start.judged[0]
+    assert left[1].plan.steps == at_once[1].plan.steps
+
+
+def test_the_best_start_of_few_moves_is_reproduced() -> None:
+    """The same numbers lead to the same sizes."""
+    ends = []
+    for _ in range(2):
+        search = search_of(5)
+        first = AtomicDataflow().starts(search, Stages(search, "test")).go_on()
+        assert first is not None
+        ends.append(climbed(first, Stages(search, "test"), random.Random(7), search.limits, 12))
+    assert ends[0].sizes == ends[1].sizes
+    assert ends[0].judged[0] == ends[1].judged[0]
