@@ -37,9 +37,9 @@ from tilewright.formulation.mapping.parts.compulsory import (
     least_transfers,
     touched,
 )
+from tilewright.formulation.mapping.parts.entering import Entering, least_moved
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
-from tilewright.formulation.mapping.parts.passing import Passing, least_read
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
@@ -49,6 +49,10 @@ from tilewright.workloads.mapping.operator import Role
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
+PORT = "outermost port"
+"""The detail of a statement that has the bits of near levels that pass the port that hands out others."""
+OWN = "own energy"
+"""The detail of a statement that has what is spent in the part itself."""
 FILLS = "first fills"
 """The detail of a statement that has the cycles of first fills and last drains of near levels."""
 
@@ -134,7 +138,8 @@ def least_outside(problem: LayerProblem) -> int:
 def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:
     """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
     energy = total([part.statement.energy, elsewhere])
-    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
+    details = {**part.statement.details, OWN: part.statement.energy}
+    stated = replace(part.statement, energy=energy, components={INSIDE: energy}, details=details)
     return replace(part, statement=stated, objective=objective)
 
 
@@ -169,18 +174,18 @@ def _fills(nest: Nest, levels: Sequence[int]) -> Expr:
     return total(time for index in buffered for time in first_and_last(nest, index))
 
 
-def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
+def inside_part(problem: LayerProblem, inner: Arrangement, entered: Sequence[Entering] = ()) -> LayerProblem:
     """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
     with all loops up to the array inside.  Where they store nothing, these loops stay in the outermost level,
-    and the part has all of the energy.  Where near levels may be passed by, what they store is a choice of
+    and the part has all of the energy.  Where near levels may be entered by, what they store is a choice of
     the part; its loops stand behind them whatever it is.
 
     Parameters
     ----------
     inner : slots inside the near levels
-    passed : tensors of whose reads a share counts outside
+    entered : tensors of whose reads a share counts outside
     """
     operator, parts = problem.operator, segments(problem.engine)
     near = parts[1]
@@ -201,7 +206,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
-    shares = (-own.energy * reads for own, reads in reads_of_passing(part, passed).items())
+    shares = (-1 * own.energy(*counts, own.share) for own, counts in moved_by(part, entered).items())
     leaked = [] if leaks_outside(problem) else [_leakage(part, part.statement.cycles)]
     inside = total([_energy(part, outside=False), *leaked, *shares])
     return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
@@ -259,7 +264,7 @@ def inner_arrangements(
 
 
 def outside_part(
-    problem: LayerProblem, near: Arrangement, busy: int = 0, passed: Sequence[Passing] = ()
+    problem: LayerProblem, near: Arrangement, busy: int = 0, entered: Sequence[Entering] = ()
 ) -> LayerProblem:
     """A problem of energy that no mapping with given points of near stores spends less than outside.
 
@@ -272,58 +277,71 @@ def outside_part(
     ----------
     near : slots of the outermost level and of the near ones
     busy : cycles inside at least
-    passed : tensors of whose reads a share counts here, as many as there are at least
+    entered : tensors of whose reads a share counts here, as many as there are at least
     """
     operator, engine = problem.operator, problem.engine
     end = near_levels(engine)[-1] + 1
     # The outside knows nothing of the array: one block stands for all loops inside the near levels.
     shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
-    part = _part(problem, shell, slots, also=[own.tensor.name for own in passed])
+    part = _part(problem, shell, slots, also=[own.tensor.name for own in entered])
     stated, scale = part.statement, problem.statement.energy_scale
     nest = part.space.nest
-    read = {own: least_read(problem, nest, own) for own in passed}
-    shares = (own.energy * count for own, count in read.items())
+    least = {own: least_moved(problem, nest, own) for own in entered}
+    shares = (own.energy(*counts, own.share) for own, counts in least.items())
     fills = _fills(nest, near_levels(engine))
-    moved = [(own.tensor.role, count) for own, count in read.items()]
-    cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, moved)]) + fills
+    handed_out = [(own.tensor.role, reads) for own, (reads, _) in least.items() if not own.source]
+    cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, handed_out)]) + fills
     leaked = [_leakage(problem, cycles)] if leaks_outside(problem) else []
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *leaked, *shares])
-    name, none = engine.levels[0].name, as_expr(0)
-    traffic = tuple(Traffic(name, own.tensor.name, count, none, none, none) for own, count in read.items())
+    none = as_expr(0)
+    traffic = tuple(
+        Traffic(engine.levels[own.source].name, own.tensor.name, reads, none, updates, none)
+        for own, (reads, updates) in least.items()
+    )
+    details = {FILLS: fills, PORT: _bits(part)}
     statement = Statement(
-        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, traffic, details={FILLS: fills}
+        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, traffic, details=details
     )
     return replace(part, statement=statement, objective=_ENERGY)
 
 
-def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> LayerProblem:
+def knowing(part: LayerProblem, inside: int, entered: Sequence[Entering] = ()) -> LayerProblem:
     """The problem of one arrangement, knowing what is spent inside at least.
 
     Parameters
     ----------
     inside : energy, without the share of passing tensors that counts outside
-    passed : those tensors
+    entered : those tensors
     """
-    stated = part.statement
+    stated, cycles = part.statement, part.statement.cycles
     outside, rest = [_energy(part, outside=True)], [_energy(part, outside=False)]
     (outside if leaks_outside(part) else rest).append(_leakage(part, stated.cycles))
-    if passed:
+    if entered:
         loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
-        for own, reads in reads_of_passing(part, passed).items():
-            known = tighten(reads, lower=least_read(part, loops, own))
-            outside.append(own.energy * known)
-            rest += [-own.price * reads, own.rest * known]
+        handed_out = []
+        for own, (reads, updates) in moved_by(part, entered).items():
+            fewest = least_moved(part, loops, own)
+            known = tighten(reads, lower=fewest[0]), tighten(updates, lower=fewest[1])
+            if not own.source:
+                handed_out.append((own.tensor.role, known[0]))
+            shared = own.energy(*known, own.share)
+            outside.append(shared)
+            rest += [-1 * own.energy(reads, updates), own.energy(*known), -1 * shared]
+        if handed_out and (busy := _busy(part, handed_out)):
+            cycles = tighten(cycles, lower=maximum(busy))
     # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
-    return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
+    return replace(
+        part, statement=replace(stated, energy=total(parts.values()), cycles=cycles, components=parts)
+    )
 
 
-def reads_of_passing(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:
-    """Elements of passing tensors that the outermost level hands out, as far as a part tells."""
-    outermost = part.engine.levels[0].name
-    counts = {row.tensor: row.reads for row in part.statement.traffic if row.level == outermost}
-    return {own: counts[own.tensor.name] for own in passed}
+def moved_by(part: LayerProblem, entered: Sequence[Entering]) -> dict[Entering, tuple[Expr, Expr]]:
+    """Elements of tensors that their source hands out, and takes back, as far as a part tells."""
+    rows = {(row.level, row.tensor): row for row in part.statement.traffic}
+    counted = {own: rows[part.engine.levels[own.source].name, own.tensor.name] for own in entered}
+    return {own: (row.reads, row.updates) for own, row in counted.items()}
 
 
 def around(near: Arrangement) -> range:
@@ -419,19 +437,47 @@ def _stored(part: LayerProblem) -> set[str]:
     return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
 
 
-def _busy(part: LayerProblem, passed: Sequence[tuple[Role, Expr]]) -> list[Expr]:
-    """Cycles in which the outermost level's ports move the tensors of near levels, and what passes these.
-
-    Parameters
-    ----------
-    passed : roles of passing tensors, and the elements of them that are read at least
-    """
+def _near_moved(part: LayerProblem) -> tuple[list[tuple[Role, Expr]], list[tuple[Role, Expr]]]:
+    """Elements of near levels' tensors that the outermost level hands out, and that it takes, by role."""
     outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
     own = [
         counted
         for counted in part.statement.traffic
         if counted.level == outermost.name and counted.tensor in stored
     ]
-    reads = [*((roles[counted.tensor], counted.reads) for counted in own), *passed]
-    writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
-    return port_times(part.engine, outermost, reads, writes)
+    reads = [(roles[counted.tensor], counted.reads) for counted in own]
+    return reads, [
+        (roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)
+    ]
+
+
+def _busy(part: LayerProblem, entered: Sequence[tuple[Role, Expr]]) -> list[Expr]:
+    """Cycles in which the outermost level's ports move the tensors of near levels, and what passes these.
+
+    Parameters
+    ----------
+    entered : roles of passing tensors, and the elements of them that are read at least
+    """
+    reads, writes = _near_moved(part)
+    return port_times(part.engine, part.engine.levels[0], [*reads, *entered], writes)
+
+
+def _bits(part: LayerProblem) -> Expr:
+    """Bits of near levels' tensors that pass the outermost level's port that hands elements out."""
+    engine, outermost = part.engine, part.engine.levels[0]
+    reads, writes = _near_moved(part)
+    moved = reads if outermost.read_bandwidth is not None else [*reads, *writes]
+    return total(engine.width(outermost, role) * elements for role, elements in moved)
+
+
+def cycles_on_port(problem: LayerProblem, own: Entering) -> tuple[float, float]:
+    """Cycles of a bit on the outermost level's port that hands elements out, and of an element's energy.
+
+    Returns cycles per bit, and cycles per unit of the energy of reading a tensor there.
+    """
+    engine, outermost = problem.engine, problem.engine.levels[0]
+    rate = outermost.read_bandwidth or outermost.shared_bandwidth
+    if rate is None:
+        return 0.0, 0.0
+    per_bit = 1 / float(rate * engine.element_bits)
+    return per_bit, 0.0 if own.source else per_bit * engine.width(outermost, own.tensor.role) / own.read

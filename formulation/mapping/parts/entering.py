@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.formulation.expression import Expr, maximum
+from tilewright.formulation.expression import Expr, as_expr, maximum, total
 from tilewright.formulation.mapping.cost.base import whole
-from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest, Spread
 from tilewright.formulation.mapping.parts.compulsory import touched
-from tilewright.formulation.mapping.parts.least_inside import as_if_stored, has_own_loops, served_anew
+from tilewright.formulation.mapping.parts.least_inside import has_own_loops, served_anew
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.workloads.mapping.operator import Tensor
@@ -26,29 +26,31 @@ SHARE = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
+class Entering:
     """A tensor that is read from the outermost level for a store behind the array.
 
     Parameters
     ----------
     tensor : an input or the weights
+    source : index of the level that it comes from
     inside : index of the first level that stores it behind the array
-    price : energy of reading an element, in the unit of the problem's statement
-    energy : what of that counts outside
+    read, write : energy of an element that is handed out, and of one that is taken back
+    share : of these, what counts outside
     """
 
     tensor: Tensor
+    source: int
     inside: int
-    price: int
-    energy: int
+    read: int
+    write: int
+    share: Fraction
 
-    @property
-    def rest(self) -> int:
-        """What reading an element counts inside."""
-        return self.price - self.energy
+    def energy(self, reads: Expr | int, updates: Expr | int, share: Fraction = Fraction(1)) -> Expr:
+        """Energy of moving so many elements, or a share of it, in the unit of the problem's statement."""
+        return total([int(share * self.read) * as_expr(reads), int(share * self.write) * as_expr(updates)])
 
 
-def passing(problem: LayerProblem, share: Fraction = SHARE) -> tuple[Passing, ...]:
+def entering(problem: LayerProblem, share: Fraction = SHARE) -> tuple[Entering, ...]:
     """The passing tensors of a problem in which nothing may bypass a level.
 
     Those of which axes share loops are left out, and so are outputs, whose sums begin at zero.
@@ -61,28 +63,36 @@ def passing(problem: LayerProblem, share: Fraction = SHARE) -> tuple[Passing, ..
     near = near_levels(engine)
     if engine.starts or operator.turns > 1:
         return ()
-    passed: list[Passing] = []
+    entered: list[Entering] = []
+    scale, widest = problem.statement.energy_scale, len(engine.levels)
     for tensor in operator.tensors:
-        inner = [index for index, level in enumerate(engine.levels) if index and tensor.role in level.keeps]
-        if tensor.is_output or not has_own_loops(tensor) or not inner or inner[0] <= near[-1]:
+        stores = [0, *(index for index in range(1, widest) if tensor.role in engine.levels[index].keeps)]
+        source = max(index for index in stores if index <= near[-1])
+        behind = [index for index in stores if index > near[-1]]
+        if not has_own_loops(tensor) or not behind or (tensor.is_output and not source):
             continue
-        price = whole(engine.levels[0].read_energy_of(tensor.role), problem.statement.energy_scale)
-        if price:
-            passed.append(Passing(tensor, inner[0], price, int(share * price)))
-    return tuple(passed)
+        level = engine.levels[source]
+        read = whole(level.read_energy_of(tensor.role), scale)
+        write = whole(level.write_energy_of(tensor.role), scale) if tensor.is_output else 0
+        if read + write:
+            own = Fraction(0) if source else share
+            entered.append(Entering(tensor, source, behind[0], read, write, own))
+    return tuple(entered)
 
 
-def least_read(problem: LayerProblem, nest: Nest, passed: Passing) -> Expr:
-    """Elements of a passing tensor that the outermost level hands out at least.
+def least_moved(problem: LayerProblem, nest: Nest, entered: Entering) -> tuple[Expr, Expr]:
+    """Elements of a tensor that its source hands out, and those that it takes back, at least.
 
     Parameters
     ----------
     nest : the loops around the near stores, and one block that stands for all that are inside
     """
-    tensor = passed.tensor
+    tensor = entered.tensor
     options: list[Expr | int] = [touched(problem.operator, tensor)]
-    options.append(served_anew(problem, nest, tensor, 0, passed.inside))
+    options.append(served_anew(problem, nest, tensor, entered.source, entered.inside))
     if all(term.stride == 1 for axis in tensor.axes for term in axis.terms):
-        reads, _, _ = as_if_stored(problem, nest, tensor, 0)
-        options.append(reads)
-    return maximum(options)
+        options.append(nest.delivered(tensor, nest.temporal[-1], Spread()))
+    count = maximum(options)
+    if not tensor.is_output:
+        return count, as_expr(0)
+    return count - tensor.footprint(problem.operator.bounds), count
