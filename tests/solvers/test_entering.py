@@ -40,7 +40,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.arrangements import arrangement_trees
-from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
+from tilewright.solvers.mapping.arrangements.survivors import EnergyInside, Survivors, where_they_meet
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.goals import BAND
 from tilewright.workloads.mapping.einsum import nest
@@ -180,7 +180,7 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
         near_part = having(outside, around(near), whole, around(near), values)
         assert least(near_part)[0] <= (spent + share) * scale
         assert least(near_part)[1] <= evaluate(stated.cycles, values)
-        inner_part = having(filled(inside, problem), within(inside.space), whole, within(whole.space), values)
+        inner_part = having(filled(inside, problem, entered), within(inside.space), whole, within(whole.space), values)
         assert least(inner_part)[0] <= (energy - spent - share) * scale
         assert least(inner_part)[1] <= evaluate(stated.cycles, values)
         assert evaluate(known.statement.energy, values) == energy * scale
@@ -189,6 +189,9 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
             all_decisions(problem, inner, inner_part, within(inside.space), entered),
         )
         assert all(decided)
+        given = EnergyInside(0, decided[1:], entered).given(near_part)  # type: ignore[arg-type]
+        told_inside = replace(near_part, statement=replace(near_part.statement, energy=given))
+        assert least(told_inside)[0] <= (energy - spent - share) * scale
         costs = energy * scale, evaluate(stated.cycles, values)
         yield from met(problem, entered, decided, costs)
         yield "a mapping"

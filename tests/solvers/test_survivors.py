@@ -40,7 +40,7 @@ def parts_left(
     near = draw.choice([*near_arrangements(machine)])
     inner = draw.choice([*inner_arrangements(machine)])
     entered = entering(machine, draw.choice([Fraction(0), SHARE]))
-    inside = filled(inside_part(machine, inner, entered), machine)
+    inside = filled(inside_part(machine, inner, entered), machine, entered)
     outside = all_decisions(machine, near, outside_part(machine, near, 0, entered), around(near), entered)
     within_it = all_decisions(machine, inner, inside, within(inside.space), entered)
     if outside is None or within_it is None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tilewright.formulation.expression import Expr, as_expr, maximum, total
+from tilewright.formulation.expression import Expr, as_expr, maximum, product, total
 from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.nests.nest import Nest, Spread
 from tilewright.formulation.mapping.parts.compulsory import touched
-from tilewright.formulation.mapping.parts.least_inside import has_own_loops, served_anew
+from tilewright.formulation.mapping.parts.least_inside import fetched_anew, has_own_loops, served_anew
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.workloads.mapping.operator import Tensor
@@ -96,3 +96,21 @@ def least_moved(problem: LayerProblem, nest: Nest, entered: Entering) -> tuple[E
     if not tensor.is_output:
         return count, as_expr(0)
     return count - tensor.footprint(problem.operator.bounds), count
+
+
+def least_on_port(problem: LayerProblem, nest: Nest, entered: Entering) -> Expr:
+    """Elements of an input that its source hands out at least, those of the first fill, which nothing hides, twice.
+
+    Either some loop inside the last near store moves the tensor, or the first fill is all that it has there.
+
+    Parameters
+    ----------
+    nest : the loops around the near stores, and one block that stands for all that are inside
+    """
+    tensor = entered.tensor
+    reads, _ = least_moved(problem, nest, entered)
+    if not problem.engine.levels[entered.inside].double_buffered:
+        return reads
+    tile = product(nest.boundaries[nest.temporal[-1]][dim] for dim in tensor.dims)
+    anew = maximum([reads, fetched_anew(problem, nest, tensor, entered.source)])
+    return -1 * maximum([-1 * (reads + tile), -1 * anew])

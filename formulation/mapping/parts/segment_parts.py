@@ -18,7 +18,7 @@ from itertools import product as cartesian
 
 from tilewright.formulation.expression import Expr, as_expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.cost.base import Statement, Traffic, whole
-from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
+from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, first_tiles, port_times
 from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.nests.arrangements import (
     Arrangement,
@@ -37,14 +37,14 @@ from tilewright.formulation.mapping.parts.compulsory import (
     least_transfers,
     touched,
 )
-from tilewright.formulation.mapping.parts.entering import Entering, least_moved
+from tilewright.formulation.mapping.parts.entering import Entering, least_moved, least_on_port
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import LEAKAGE, Engine
-from tilewright.workloads.mapping.operator import Role
+from tilewright.workloads.mapping.operator import Role, Tensor
 
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
@@ -143,7 +143,7 @@ def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> 
     return replace(part, statement=stated, objective=objective)
 
 
-def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
+def filled(part: LayerProblem, problem: LayerProblem, entered: Sequence[Entering] = ()) -> LayerProblem:
     """The inside with the first fills and last drains through ports that it leaves out; nothing hides these.
 
     A tile in a near level holds what enters the array, and takes as long at least.  What passes the near
@@ -165,7 +165,34 @@ def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
     known, every = _fills(nest, behind), _fills(ported, behind)
     further = 0 if every is known else maximum([0, every - known])
     cycles = total([part.statement.cycles, fills, further])
+    if passing := [own for own in entered if not own.source]:
+        # The outermost level's port hands out what passes, and what near levels need at least.
+        moved = moved_by(part, passing)
+        reads = [(own.tensor.role, moved[own][0] + _first_fill(part, own)) for own in passing]
+        kept = [tensor for tensor in problem.operator.tensors if _is_near(problem, tensor)]
+        needed: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
+        for tensor in kept:
+            needed[tensor.is_output].append((tensor.role, as_expr(touched(problem.operator, tensor))))
+        busy = port_times(engine, engine.levels[0], [*reads, *needed[False]], needed[True])
+        cycles = maximum([cycles, *(time + fills for time in busy)])
     return replace(part, statement=replace(part.statement, cycles=cycles, details={FILLS: fills}))
+
+
+def _first_fill(part: LayerProblem, own: Entering) -> Expr:
+    """Elements of a passing tensor in the first fill behind the array, if nothing hides that."""
+    if not part.engine.levels[own.inside].double_buffered:
+        return as_expr(0)
+    return first_tiles(part.space.nest, own.tensor, 0, own.inside) or as_expr(0)
+
+
+def _is_near(problem: LayerProblem, tensor: Tensor) -> bool:
+    return any(tensor.role in problem.engine.levels[index].keeps for index in near_levels(problem.engine))
+
+
+def _on_port(problem: LayerProblem, nest: Nest, entered: Sequence[Entering]) -> list[tuple[Role, Expr]]:
+    """Roles of passing tensors, and elements that the outermost level's port is busy with at least."""
+    passing = [own for own in entered if not own.source]
+    return [(own.tensor.role, least_on_port(problem, nest, own)) for own in passing]
 
 
 def _fills(nest: Nest, levels: Sequence[int]) -> Expr:
@@ -290,7 +317,7 @@ def outside_part(
     least = {own: least_moved(problem, nest, own) for own in entered}
     shares = (own.energy(*counts, own.share) for own, counts in least.items())
     fills = _fills(nest, near_levels(engine))
-    handed_out = [(own.tensor.role, reads) for own, (reads, _) in least.items() if not own.source]
+    handed_out = _on_port(problem, nest, entered)
     cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, handed_out)]) + fills
     leaked = [_leakage(problem, cycles)] if leaks_outside(problem) else []
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *leaked, *shares])
@@ -319,17 +346,15 @@ def knowing(part: LayerProblem, inside: int, entered: Sequence[Entering] = ()) -
     (outside if leaks_outside(part) else rest).append(_leakage(part, stated.cycles))
     if entered:
         loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
-        handed_out = []
         for own, (reads, updates) in moved_by(part, entered).items():
             fewest = least_moved(part, loops, own)
             known = tighten(reads, lower=fewest[0]), tighten(updates, lower=fewest[1])
-            if not own.source:
-                handed_out.append((own.tensor.role, known[0]))
             shared = own.energy(*known, own.share)
             outside.append(shared)
             rest += [-1 * own.energy(reads, updates), own.energy(*known), -1 * shared]
+        handed_out = _on_port(part, loops, entered)
         if handed_out and (busy := _busy(part, handed_out)):
-            cycles = tighten(cycles, lower=maximum(busy))
+            cycles = tighten(cycles, lower=maximum(busy) + _fills(loops, near_levels(part.engine)))
     # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
     return replace(
@@ -468,6 +493,14 @@ def _bits(part: LayerProblem) -> Expr:
     reads, writes = _near_moved(part)
     moved = reads if outermost.read_bandwidth is not None else [*reads, *writes]
     return total(engine.width(outermost, role) * elements for role, elements in moved)
+
+
+def port_bits(part: LayerProblem, entered: Sequence[Entering]) -> Expr:
+    """Bits on the port besides the reads of passing tensors: those of near levels, or of first fills inside."""
+    if PORT in part.statement.details:
+        return part.statement.details[PORT]
+    width = partial(part.engine.width, part.engine.levels[0])
+    return total(width(own.tensor.role) * _first_fill(part, own) for own in entered if not own.source)
 
 
 def cycles_on_port(problem: LayerProblem, own: Entering) -> tuple[float, float]:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
-_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
+_MOST_NEAR, _MOST_INSIDE = 300_000, 300_000  # in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
@@ -329,7 +329,7 @@ class SegmentBounds:
         else:
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(filled(alone, self.problem), self.problem.objective, self._outside)
+                part = charged(filled(alone, self.problem, self._entered), self.problem.objective, self._outside)
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_INSIDE * len(self._near), spare)

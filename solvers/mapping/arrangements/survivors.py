@@ -19,7 +19,7 @@ from tilewright.formulation.expression import Expr, Variable, maximum, total
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
 from tilewright.formulation.mapping.parts.entering import Entering
-from tilewright.formulation.mapping.parts.segment_parts import FILLS, OWN, PORT, cycles_on_port, moved_by
+from tilewright.formulation.mapping.parts.segment_parts import FILLS, OWN, cycles_on_port, moved_by, port_bits
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
@@ -191,7 +191,6 @@ class ListedDecisions(ListedTiles):
         self._most_kept = _MOST_KEPT // parts
         self._part = part
         self._own = part.statement.details[OWN]
-        self._port = part.statement.details.get(PORT)
         self._fills, self._is_inside = part.statement.details[FILLS], bool(part.space.nest.spatial)
         self._kept: list[Leaves] = []
 
@@ -234,7 +233,7 @@ class ListedDecisions(ListedTiles):
                 spent = spent - (energy - share if self._is_inside else share)
             costs.append(spent)
             costs += counted
-            costs.append(np.zeros(1) if self._port is None else reader.read(self._port))
+            costs.append(reader.read(port_bits(self._part, entered)))
         stacked = np.stack([np.broadcast_to(row, cycles.shape) for row in costs])
         return Decisions(self._space, self._edges, groups, rows, stacked)
 
@@ -334,7 +333,7 @@ class Meeting:
         if self._moved:
             apart = own[_PLAIN_COSTS] + other[_PLAIN_COSTS]
             place = tiles[first], others[second]
-            busy = own[-1] * self._cycles[0][0]
+            busy = (own[-1] + other[-1]) * self._cycles[0][0]
             for index, (moved, (_, each)) in enumerate(
                 zip(self._moved, self._cycles, strict=True), _PLAIN_COSTS + 1
             ):
