@@ -20,9 +20,9 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering, least_moved
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
+from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
-    filled,
     has_parts,
     inner_arrangements,
     inside_part,
@@ -180,7 +180,9 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
         near_part = having(outside, around(near), whole, around(near), values)
         assert least(near_part)[0] <= (spent + share) * scale
         assert least(near_part)[1] <= evaluate(stated.cycles, values)
-        inner_part = having(filled(inside, problem, entered), within(inside.space), whole, within(whole.space), values)
+        inner_part = having(
+            filled(inside, problem, entered), within(inside.space), whole, within(whole.space), values
+        )
         assert least(inner_part)[0] <= (energy - spent - share) * scale
         assert least(inner_part)[1] <= evaluate(stated.cycles, values)
         assert evaluate(known.statement.energy, values) == energy * scale

@@ -13,9 +13,9 @@ from machines_with_parts import all_decisions, drawn, past_a_loose_level, sample
 from uneven_oracle import DIVISORS, LEAST
 
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
+from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
-    filled,
     has_parts,
     inner_arrangements,
     inside_part,

@@ -1,14 +1,15 @@
-"""Tensors that pass the near levels: what the loops around near stores tell of how often they are fetched.
+"""Tensors that enter the array: what the loops around near stores tell of how often they are fetched.
 
-Near levels are those between the outermost one and the first array.  A tensor that none of them stores is
-read from the outermost level for stores behind the array.  How often depends on loops on both sides of the
-near stores: those inside must move it before those outside fetch it again.  They do where its tile within
-the near stores does not fit behind the array, and otherwise nothing is fetched less often than if the tile
-were kept there.  Both are told by the loops around the near stores alone (``docs/proofs.md``).
+Near levels are those between the outermost one and the first array.  Stores behind the array take a tensor
+from the last near level that stores it, or from the outermost level, past all of them.  How often depends on
+loops on both sides of the last near store: those inside must move it before those outside fetch it again.
+They do where its tile within that store does not fit behind the array, and otherwise nothing is fetched less
+often than if the tile were kept there.  The loops around the near stores alone tell both (``docs/proofs.md``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -27,11 +28,11 @@ SHARE = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Entering:
-    """A tensor that is read from the outermost level for a store behind the array.
+    """A tensor that a store behind the array takes from a near level, or from the outermost one.
 
     Parameters
     ----------
-    tensor : an input or the weights
+    tensor : outputs only from near levels, where sums do not begin
     source : index of the level that it comes from
     inside : index of the first level that stores it behind the array
     read, write : energy of an element that is handed out, and of one that is taken back
@@ -51,13 +52,13 @@ class Entering:
 
 
 def entering(problem: LayerProblem, share: Fraction = SHARE) -> tuple[Entering, ...]:
-    """The passing tensors of a problem in which nothing may bypass a level.
+    """The entering tensors of a problem in which nothing may bypass a level.
 
-    Those of which axes share loops are left out, and so are outputs, whose sums begin at zero.
+    Those of which axes share loops are left out, and so are outputs that pass the near levels.
 
     Parameters
     ----------
-    share : of the energy of reading them, what counts outside
+    share : of the energy of reading those that pass the near levels, what counts outside
     """
     operator, engine = problem.operator, problem.engine
     near = near_levels(engine)
@@ -80,6 +81,13 @@ def entering(problem: LayerProblem, share: Fraction = SHARE) -> tuple[Entering, 
     return tuple(entered)
 
 
+def moved_by(part: LayerProblem, entered: Sequence[Entering]) -> dict[Entering, tuple[Expr, Expr]]:
+    """Elements of tensors that their source hands out, and takes back, as far as a part tells."""
+    rows = {(row.level, row.tensor): row for row in part.statement.traffic}
+    counted = {own: rows[part.engine.levels[own.source].name, own.tensor.name] for own in entered}
+    return {own: (row.reads, row.updates) for own, row in counted.items()}
+
+
 def least_moved(problem: LayerProblem, nest: Nest, entered: Entering) -> tuple[Expr, Expr]:
     """Elements of a tensor that its source hands out, and those that it takes back, at least.
 
@@ -99,9 +107,10 @@ def least_moved(problem: LayerProblem, nest: Nest, entered: Entering) -> tuple[E
 
 
 def least_on_port(problem: LayerProblem, nest: Nest, entered: Entering) -> Expr:
-    """Elements of an input that its source hands out at least, those of the first fill, which nothing hides, twice.
+    """Elements of an input that keep its source's port busy: all that are read, and the first fill once more.
 
-    Either some loop inside the last near store moves the tensor, or the first fill is all that it has there.
+    Nothing hides a first fill.  Either it is the whole tile of the last near store, or some loop inside that
+    tile moves the tensor, so that it is fetched again by all loops outside.
 
     Parameters
     ----------

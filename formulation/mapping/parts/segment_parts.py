@@ -18,7 +18,6 @@ from itertools import product as cartesian
 
 from tilewright.formulation.expression import Expr, as_expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.cost.base import Statement, Traffic, whole
-from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, first_tiles, port_times
 from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.nests.arrangements import (
     Arrangement,
@@ -29,7 +28,6 @@ from tilewright.formulation.mapping.nests.arrangements import (
     of_segment,
     segments,
 )
-from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.parts.compulsory import (
     least_compute,
@@ -37,24 +35,28 @@ from tilewright.formulation.mapping.parts.compulsory import (
     least_transfers,
     touched,
 )
-from tilewright.formulation.mapping.parts.entering import Entering, least_moved, least_on_port
+from tilewright.formulation.mapping.parts.entering import Entering, least_moved, moved_by
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
+from tilewright.formulation.mapping.parts.segment_cycles import (
+    FILLS,
+    PORT,
+    busy_ports,
+    first_fills,
+    near_bits,
+    on_port,
+)
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.hardware.mapping.engine import LEAKAGE, Engine
-from tilewright.workloads.mapping.operator import Role, Tensor
+from tilewright.workloads.mapping.operator import Role
 
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
-PORT = "outermost port"
-"""The detail of a statement that has the bits of near levels that pass the port that hands out others."""
 OWN = "own energy"
 """The detail of a statement that has what is spent in the part itself."""
-FILLS = "first fills"
-"""The detail of a statement that has the cycles of first fills and last drains of near levels."""
 
 
 def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
@@ -143,70 +145,12 @@ def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> 
     return replace(part, statement=stated, objective=objective)
 
 
-def filled(part: LayerProblem, problem: LayerProblem, entered: Sequence[Entering] = ()) -> LayerProblem:
-    """The inside with the first fills and last drains through ports that it leaves out; nothing hides these.
-
-    A tile in a near level holds what enters the array, and takes as long at least.  What passes the near
-    levels first fills the same tiles behind the array whatever the loops around these are.
-
-    Parameters
-    ----------
-    part : of :func:`inside_part`, in which near levels hold whole tensors and are filled at once
-    problem : whose part it is
-    """
-    nest, engine, near = part.space.nest, problem.engine, near_levels(problem.engine)
-    entering = dict.fromkeys(near, nest.spatial[0])
-    residency = {
-        name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
-    }
-    ported = nest.storing(engine, residency)
-    fills = _fills(ported, near)
-    behind = range(near[-1] + 1, len(engine.levels))
-    known, every = _fills(nest, behind), _fills(ported, behind)
-    further = 0 if every is known else maximum([0, every - known])
-    cycles = total([part.statement.cycles, fills, further])
-    if passing := [own for own in entered if not own.source]:
-        # The outermost level's port hands out what passes, and what near levels need at least.
-        moved = moved_by(part, passing)
-        reads = [(own.tensor.role, moved[own][0] + _first_fill(part, own)) for own in passing]
-        kept = [tensor for tensor in problem.operator.tensors if _is_near(problem, tensor)]
-        needed: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
-        for tensor in kept:
-            needed[tensor.is_output].append((tensor.role, as_expr(touched(problem.operator, tensor))))
-        busy = port_times(engine, engine.levels[0], [*reads, *needed[False]], needed[True])
-        cycles = maximum([cycles, *(time + fills for time in busy)])
-    return replace(part, statement=replace(part.statement, cycles=cycles, details={FILLS: fills}))
-
-
-def _first_fill(part: LayerProblem, own: Entering) -> Expr:
-    """Elements of a passing tensor in the first fill behind the array, if nothing hides that."""
-    if not part.engine.levels[own.inside].double_buffered:
-        return as_expr(0)
-    return first_tiles(part.space.nest, own.tensor, 0, own.inside) or as_expr(0)
-
-
-def _is_near(problem: LayerProblem, tensor: Tensor) -> bool:
-    return any(tensor.role in problem.engine.levels[index].keeps for index in near_levels(problem.engine))
-
-
-def _on_port(problem: LayerProblem, nest: Nest, entered: Sequence[Entering]) -> list[tuple[Role, Expr]]:
-    """Roles of passing tensors, and elements that the outermost level's port is busy with at least."""
-    passing = [own for own in entered if not own.source]
-    return [(own.tensor.role, least_on_port(problem, nest, own)) for own in passing]
-
-
-def _fills(nest: Nest, levels: Sequence[int]) -> Expr:
-    """Cycles of the first fills and last drains of those levels that are double-buffered."""
-    buffered = [index for index in levels if nest.engine.levels[index].double_buffered]
-    return total(time for index in buffered for time in first_and_last(nest, index))
-
-
 def inside_part(problem: LayerProblem, inner: Arrangement, entered: Sequence[Entering] = ()) -> LayerProblem:
     """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
     with all loops up to the array inside.  Where they store nothing, these loops stay in the outermost level,
-    and the part has all of the energy.  Where near levels may be entered by, what they store is a choice of
+    and the part has all of the energy.  Where near levels may be passed by, what they store is a choice of
     the part; its loops stand behind them whatever it is.
 
     Parameters
@@ -316,9 +260,9 @@ def outside_part(
     nest = part.space.nest
     least = {own: least_moved(problem, nest, own) for own in entered}
     shares = (own.energy(*counts, own.share) for own, counts in least.items())
-    fills = _fills(nest, near_levels(engine))
-    handed_out = _on_port(problem, nest, entered)
-    cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, handed_out)]) + fills
+    fills = first_fills(nest, near_levels(engine))
+    handed_out = on_port(problem, nest, entered)
+    cycles = maximum([max(least_cycles(operator, engine), busy), *busy_ports(part, handed_out)]) + fills
     leaked = [_leakage(problem, cycles)] if leaks_outside(problem) else []
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *leaked, *shares])
     none = as_expr(0)
@@ -326,7 +270,7 @@ def outside_part(
         Traffic(engine.levels[own.source].name, own.tensor.name, reads, none, updates, none)
         for own, (reads, updates) in least.items()
     )
-    details = {FILLS: fills, PORT: _bits(part)}
+    details = {FILLS: fills, PORT: near_bits(part)}
     statement = Statement(
         energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, traffic, details=details
     )
@@ -352,21 +296,14 @@ def knowing(part: LayerProblem, inside: int, entered: Sequence[Entering] = ()) -
             shared = own.energy(*known, own.share)
             outside.append(shared)
             rest += [-1 * own.energy(reads, updates), own.energy(*known), -1 * shared]
-        handed_out = _on_port(part, loops, entered)
-        if handed_out and (busy := _busy(part, handed_out)):
-            cycles = tighten(cycles, lower=maximum(busy) + _fills(loops, near_levels(part.engine)))
+        handed_out = on_port(part, loops, entered)
+        if handed_out and (busy := busy_ports(part, handed_out)):
+            cycles = tighten(cycles, lower=maximum(busy) + first_fills(loops, near_levels(part.engine)))
     # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
     return replace(
         part, statement=replace(stated, energy=total(parts.values()), cycles=cycles, components=parts)
     )
-
-
-def moved_by(part: LayerProblem, entered: Sequence[Entering]) -> dict[Entering, tuple[Expr, Expr]]:
-    """Elements of tensors that their source hands out, and takes back, as far as a part tells."""
-    rows = {(row.level, row.tensor): row for row in part.statement.traffic}
-    counted = {own: rows[part.engine.levels[own.source].name, own.tensor.name] for own in entered}
-    return {own: (row.reads, row.updates) for own, row in counted.items()}
 
 
 def around(near: Arrangement) -> range:
@@ -454,63 +391,3 @@ def _leakage(problem: LayerProblem, cycles: Expr) -> Expr:
 
 def _roles(part: LayerProblem) -> dict[str, Role]:
     return {tensor.name: tensor.role for tensor in part.operator.tensors}
-
-
-def _stored(part: LayerProblem) -> set[str]:
-    """The tensors that near levels store."""
-    near = {part.engine.levels[index].name for index in near_levels(part.engine)}
-    return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
-
-
-def _near_moved(part: LayerProblem) -> tuple[list[tuple[Role, Expr]], list[tuple[Role, Expr]]]:
-    """Elements of near levels' tensors that the outermost level hands out, and that it takes, by role."""
-    outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
-    own = [
-        counted
-        for counted in part.statement.traffic
-        if counted.level == outermost.name and counted.tensor in stored
-    ]
-    reads = [(roles[counted.tensor], counted.reads) for counted in own]
-    return reads, [
-        (roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)
-    ]
-
-
-def _busy(part: LayerProblem, entered: Sequence[tuple[Role, Expr]]) -> list[Expr]:
-    """Cycles in which the outermost level's ports move the tensors of near levels, and what passes these.
-
-    Parameters
-    ----------
-    entered : roles of passing tensors, and the elements of them that are read at least
-    """
-    reads, writes = _near_moved(part)
-    return port_times(part.engine, part.engine.levels[0], [*reads, *entered], writes)
-
-
-def _bits(part: LayerProblem) -> Expr:
-    """Bits of near levels' tensors that pass the outermost level's port that hands elements out."""
-    engine, outermost = part.engine, part.engine.levels[0]
-    reads, writes = _near_moved(part)
-    moved = reads if outermost.read_bandwidth is not None else [*reads, *writes]
-    return total(engine.width(outermost, role) * elements for role, elements in moved)
-
-
-def port_bits(part: LayerProblem, entered: Sequence[Entering]) -> Expr:
-    """Bits on the port besides the reads of passing tensors: those of near levels, or of first fills inside."""
-    if PORT in part.statement.details:
-        return part.statement.details[PORT]
-    width = partial(part.engine.width, part.engine.levels[0])
-    return total(width(own.tensor.role) * _first_fill(part, own) for own in entered if not own.source)
-
-
-def cycles_on_port(problem: LayerProblem, own: Entering) -> tuple[float, float]:
-    """Cycles of a bit on the outermost level's port that hands elements out, and of an element's energy.
-
-    Returns cycles per bit, and cycles per unit of the energy of reading a tensor there.
-    """
-    engine, outermost = problem.engine, problem.engine.levels[0]
-    rate = outermost.read_bandwidth or outermost.shared_bandwidth
-    if rate is None:
-        return 0.0, 0.0
-    per_bit = 1 / float(rate * engine.element_bits)
-    return per_bit, 0.0 if own.source else per_bit * engine.width(outermost, own.tensor.role) / own.read

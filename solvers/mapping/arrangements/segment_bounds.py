@@ -22,11 +22,11 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
+from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
     even_halves,
-    filled,
     inner_arrangements,
     inside_part,
     knowing,
@@ -329,7 +329,9 @@ class SegmentBounds:
         else:
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(filled(alone, self.problem, self._entered), self.problem.objective, self._outside)
+                part = charged(
+                    filled(alone, self.problem, self._entered), self.problem.objective, self._outside
+                )
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_INSIDE * len(self._near), spare)

@@ -18,8 +18,9 @@ import numpy as np
 from tilewright.formulation.expression import Expr, Variable, maximum, total
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
-from tilewright.formulation.mapping.parts.entering import Entering
-from tilewright.formulation.mapping.parts.segment_parts import FILLS, OWN, cycles_on_port, moved_by, port_bits
+from tilewright.formulation.mapping.parts.entering import Entering, moved_by
+from tilewright.formulation.mapping.parts.segment_cycles import FILLS, cycles_on_port, port_bits
+from tilewright.formulation.mapping.parts.segment_parts import OWN
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
