@@ -156,7 +156,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, entered: Sequence[Ent
     Parameters
     ----------
     inner : slots inside the near levels
-    entered : tensors of whose reads a share counts outside
+    entered : tensors that enter the array, of some of which a share counts outside
     """
     operator, parts = problem.operator, segments(problem.engine)
     near = parts[1]
@@ -248,7 +248,7 @@ def outside_part(
     ----------
     near : slots of the outermost level and of the near ones
     busy : cycles inside at least
-    entered : tensors of whose reads a share counts here, as many as there are at least
+    entered : tensors that enter the array: what is told of them, and of some a share that counts here
     """
     operator, engine = problem.operator, problem.engine
     end = near_levels(engine)[-1] + 1

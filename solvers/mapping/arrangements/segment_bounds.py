@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
-_MOST_NEAR, _MOST_INSIDE = 300_000, 300_000  # in listing what is left, for every arrangement that it may save
+_MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
@@ -212,7 +212,7 @@ class SegmentBounds:
         self._set_out()
 
     def _entering(self, share: Fraction) -> tuple[Entering, ...]:
-        """The tensors that pass near levels which store others; a share of their reads counts outside."""
+        """The tensors that enter the array; a share of reading those that pass near levels counts outside."""
         return entering(self.problem, share) if stores_near(self.problem) else ()
 
     def _set_out(self) -> None:
@@ -304,7 +304,7 @@ class SegmentBounds:
             part = charged(alone, self.problem.objective, elsewhere.given(alone))
             if len(inside) == len(self._left):
                 part = replace(part, space=standing_around(part.space, near, inside))
-            survivors += self._survivors(near, part, around(near), None, _MOST_NEAR * len(self._inner))
+            survivors += self._survivors(near, part, around(near), None, _MOST_LISTED * len(self._inner))
         self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
@@ -334,7 +334,7 @@ class SegmentBounds:
                 )
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
-                most = max(_MOST_INSIDE * len(self._near), spare)
+                most = max(_MOST_LISTED * len(self._near), spare)
                 left = self._survivors(inner, part, within(part.space), self._outside, most)
                 if left and left[0].tiles is None:
                     self._effort = 0  # more is left of it with every higher cutoff

@@ -33,7 +33,8 @@ from tilewright.solvers.mapping.tree.nodes import Leaves
 _MOST_KEPT = 2_000_000  # decisions of all parts that are known one by one; of others only tiles are
 _MOST_TILES = 1 << 20  # combinations of tiles at one boundary, and pairs that are looked at
 _MOST_PAIRS = 1 << 16  # of decisions: to look at so many takes less than to state one arrangement
-_PLAIN_COSTS = 3  # of decisions, before those of tensors that pass the near levels
+_MOST_TOLD = 3  # tensors that the outside tells of together
+_PLAIN_COSTS = 3  # of decisions, before those of tensors that enter the array
 
 Wanted = Callable[[Floats, Floats], Bools]
 """Tells which least energies (scaled) and cycles of mappings may be of interest."""
@@ -49,8 +50,9 @@ class Decisions:
     groups : its axis groups
     rows : of each group, shape (groups, decisions)
     costs : at least: energy spent in the part (scaled), cycles of a mapping, and cycles that come on top of
-        those of the other part; where tensors pass the near levels also the energy without reading these, and
-        that of reading each, of which both parts know the same reads; shape (costs, decisions)
+        those of the other part; where tensors enter the array also the energy without moving these, and that
+        of moving each, as far as the part tells, and bits on the outermost port besides; shape
+        (costs, decisions)
     """
 
     def __init__(
@@ -207,7 +209,7 @@ class ListedDecisions(ListedTiles):
 
         Parameters
         ----------
-        entered : tensors that pass the near levels
+        entered : tensors that enter the array
         """
         if not 0 < self.count <= self._most_kept:
             return None
@@ -250,14 +252,21 @@ class ListedDecisions(ListedTiles):
 
 
 class EnergyInside:
-    """What is spent inside at least, told by how tensors are fetched from the near levels."""
+    """What is spent inside at least, told by how often the outside has tensors enter the array.
+
+    Parameters
+    ----------
+    least : energy (scaled) of all that is left inside
+    left : that, of every sequence of points
+    entered : tensors that enter the array, as decisions know them
+    """
 
     def __init__(self, least: int, left: Sequence[Survivors], entered: Sequence[Entering]) -> None:
         self._terms: list[tuple[int, tuple[Entering, ...]]] = [(least, ())]
         listed = [inner.decisions.costs for inner in left if inner.decisions is not None]
         if len(listed) < len(left):
             return
-        for size in range(1, len(entered) + 1):
+        for size in range(1, min(len(entered), _MOST_TOLD) + 1):
             for told in combinations(range(len(entered)), size):
                 rest = math.inf
                 for costs in listed:
@@ -269,7 +278,10 @@ class EnergyInside:
                 self._terms.append((math.floor(rest * (1 - BAND)), tuple(entered[place] for place in told)))
 
     def given(self, part: LayerProblem) -> Expr:
-        """By the decisions of a part outside."""
+        """Energy (scaled) by the decisions of a part outside.
+
+        For any tensors it is what their loops around near stores tell, and the least of all else in the list.
+        """
         terms = []
         for rest, told in self._terms:
             shares = (own.energy(*counts, 1 - own.share) for own, counts in moved_by(part, told).items())
@@ -284,7 +296,7 @@ class Meeting:
     ----------
     outer, within : the tiles outside and inside
     problem : the whole
-    entered : its tensors that pass the near levels
+    entered : its tensors that enter the array
     wanted : by energy of both parts together, and cycles
     """
 
@@ -349,7 +361,7 @@ class Meeting:
         return result
 
     def _energy_where_moved(self, own: Entering, iterations: int) -> Floats:
-        """Least energy of reading a passing tensor that loops between both boundaries move; else 0.
+        """Least energy of handing a tensor inwards that loops between both boundaries move; else 0.
 
         All loops further out fetch it again then (``docs/proofs.md``).
 
@@ -377,7 +389,7 @@ def where_they_meet(
     ----------
     near, inner : what is left outside and inside
     problem : the whole
-    entered : its tensors that pass the near levels, as decisions know them
+    entered : its tensors that enter the array, as decisions know them
     wanted : by energy of both parts together, and cycles
     """
     if near.decisions is None or inner.decisions is None:
