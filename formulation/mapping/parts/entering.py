@@ -4,7 +4,7 @@ Near levels are those between the outermost one and the first array.  Stores beh
 from the last near level that stores it, or from the outermost level, past all of them.  How often depends on
 loops on both sides of the last near store: those inside must move it before those outside fetch it again.
 They do where its tile within that store does not fit behind the array, and otherwise nothing is fetched less
-often than if the tile were kept there.  The loops around the near stores alone tell both (``docs/proofs.md``).
+often than if the tile were kept there.  The loops around near stores alone tell both (``docs/proofs.md``).
 """
 
 from __future__ import annotations
