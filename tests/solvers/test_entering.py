@@ -1,4 +1,4 @@
-"""Tensors that pass near levels: what is told of their reads, and both parts with it, mapping by mapping."""
+"""Tensors that enter the array: what is told of their moves, and both parts with it, mapping by mapping."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def machine(draw: random.Random) -> Engine:
     """One or two near levels that some tensor passes, an array, and one or two small levels behind it."""
 
     def level(name: str, room: int | None, keeps: frozenset[Role], **fields: object) -> MemoryLevel:
-        port = draw.choice([None, Fraction(1, 4), Fraction(1)])
+        port, side = draw.choice([None, Fraction(1, 4), Fraction(1)]), draw.choice(["read", "read", "shared"])
         energies = Fraction(draw.randint(1, 60)), Fraction(draw.randint(1, 60))
         return MemoryLevel(
             *(name, room, *energies),
-            **{"read_bandwidth": port, "double_buffered": draw.random() < 0.3, "keeps": keeps, **fields},  # type: ignore[arg-type]
+            **{f"{side}_bandwidth": port, "double_buffered": draw.random() < 0.3, "keeps": keeps, **fields},  # type: ignore[arg-type]
         )
 
     past = frozenset({draw.choice([Role.WEIGHT, Role.INPUT])})
