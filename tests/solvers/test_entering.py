@@ -100,6 +100,8 @@ def machine(draw: random.Random) -> Engine:
         last = draw.choice(sorted(Role))
         inner = [replace(inner[0], keeps=EVERY - {last}, partitions={}), level("R1", 2, frozenset({last}))]
     dram = replace(level("DRAM", None, EVERY), double_buffered=False)
+    if draw.random() < 0.4:  # its port decides the cycles
+        dram = replace(dram, read_bandwidth=None, shared_bandwidth=Fraction(1, 50))
     levels = (dram, *near, *inner)
     return Engine("past", "hierarchy", 16, Fraction(1), Fraction(500), levels, leakage=leakage(draw))
 
