@@ -14,7 +14,7 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
-from tilewright.formulation.mapping.parts.passing import Passing
+from tilewright.formulation.mapping.parts.entering import Entering
 from tilewright.formulation.mapping.parts.segment_parts import charged
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
@@ -132,7 +132,7 @@ class Everything(Goal):
 
 
 def all_decisions(
-    machine: LayerProblem, slots: Arrangement, part: LayerProblem, edges: range, passed: Sequence[Passing]
+    machine: LayerProblem, slots: Arrangement, part: LayerProblem, edges: range, entered: Sequence[Entering]
 ) -> Survivors | None:
     """All decisions of a part, if there are any.
 
@@ -140,10 +140,10 @@ def all_decisions(
     ----------
     machine : the problem
     slots, edges : the points of storage in the part, and the boundaries that it decides
-    passed : tensors of the problem that pass near levels
+    entered : tensors of the problem that pass near levels
     """
     bounds = SegmentBounds(LayerSearch(machine, Limits()), Everything(), machine, False, PartTables())
-    bounds._passed = tuple(passed)
+    bounds._entered = tuple(entered)
     listed = bounds._survivors(slots, charged(part, parse_objective("edp"), 0), edges, 0, 10**9)
     return listed[0] if listed else None
 

@@ -29,6 +29,7 @@ class Portfolio:
 
     name = "auto"
     exact = True
+    knows_arrangements = True
 
     def __init__(self, head_start: float = HEAD_START) -> None:
         self._head_start = head_start

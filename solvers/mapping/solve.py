@@ -10,7 +10,7 @@ from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.parts.uneven_parts import has_uneven_parts
 from tilewright.formulation.mapping.problem import LayerProblem
-from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
+from tilewright.formulation.mapping.search import LayerResult, LayerSearch
 from tilewright.formulation.result import Origin, TracePoint
 from tilewright.foundation.errors import InputError
 from tilewright.foundation.garbage import seldom_collected
@@ -79,11 +79,12 @@ def layer_run(
     )
 
 
-def _begin(search: LayerSearch, engine: LayerMethod, warm_starts: Sequence[Mapping]) -> None:
+def _begin(search: LayerSearch, engine: ByArrangement, warm_starts: Sequence[Mapping]) -> None:
     """What is known before the method begins: given mappings, and what a subset of a large space shows."""
     for mapping in warm_starts:
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
     problem = search.problem
-    if engine.exact and (is_large(problem) or has_patterns(problem)) and not has_uneven_parts(problem):
+    begins_even = engine.knows_arrangements and has_uneven_parts(problem)
+    if engine.exact and (is_large(problem) or has_patterns(problem)) and not begins_even:
         offer_initial_solution(search, Branch(goes_on=False))

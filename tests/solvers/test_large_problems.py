@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from effort import effort
@@ -13,6 +14,7 @@ from instances import Instance, instances
 
 from tilewright.formulation.limits import LimitReachedError, Limits, TablesTooLargeError
 from tilewright.formulation.mapping.parts.relaxation import legal_sizes
+from tilewright.formulation.mapping.parts.uneven_parts import has_uneven_parts
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tiles import axis_groups, chains
@@ -22,13 +24,14 @@ from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, Memory
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping import large_problems
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.large_problems import SPARSE, is_large, offer_initial_solution
+from tilewright.solvers.mapping.large_problems import PERFECT, SPARSE, is_large, offer_initial_solution
 from tilewright.solvers.mapping.patterns.pattern_bounds import has_store_bounds
 from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 
+MACHINES = Path(__file__).parents[2] / "studies" / "machines"
 INSTANCES = st.sampled_from(["hierarchy", "dmazerunner"]).flatmap(
     lambda model: instances(model, most=24, largest=20_000)
 )
@@ -154,3 +157,23 @@ def test_few_tiles_are_searched_where_halved_ones_are_too_many_for_memory() -> N
     result = solve(problem, "branch", limits, stop_at_sparse_tiles)
     assert result.status is Status.INTERRUPTED
     assert result.key == keys[SPARSE]
+
+
+@pytest.mark.parametrize(("name", "first"), [("branch", "even"), ("cpsat", PERFECT), ("highs", PERFECT)])
+def test_all_exact_solvers_begin_with_a_mapping_over_uneven_storage(
+    name: str, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Branch and bound finds it among even ones by itself, others are given it."""
+    operator = parse_layer("gemm:M=7,N=5,K=6")[1]
+    engine = load_engine(str(MACHINES / "free-4-levels.yaml"))
+    problem = layer_problem(operator, engine, parse_objective("edp"), storage="uneven")
+    assert has_uneven_parts(problem)
+    monkeypatch.setattr(large_problems, "LARGE", 0)
+    limits = Limits()
+
+    def stop_at_the_mapping(point: TracePoint) -> None:
+        if point.improved:
+            limits.stop.set()
+
+    result = solve(problem, name, limits, stop_at_the_mapping)
+    assert next(point.source for point in result.trace if point.improved) == first

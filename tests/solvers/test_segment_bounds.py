@@ -86,8 +86,7 @@ def test_claims_are_those_of_enumeration(most: int, quick: int, monkeypatch: pyt
     What is listed at once is searched in steps where that is too much.
     """
     monkeypatch.setattr(arrangement_trees, "_QUICK", quick)
-    monkeypatch.setattr(segment_bounds, "_MOST_NEAR", most)
-    monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", most)
+    monkeypatch.setattr(segment_bounds, "_MOST_LISTED", most)
     monkeypatch.setattr(inside_together, "_MOST", 4 * most)
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))
     assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(4) // 2
@@ -97,8 +96,7 @@ def test_claims_where_memory_is_for_one_tree_at_a_time(monkeypatch: pytest.Monke
     """What is open is searched to its end before more is stated, and tables are forgotten between."""
     monkeypatch.setattr(open_trees, "_MOST_BYTES", -1)
     monkeypatch.setattr(open_trees, "_MOST_SHARED", -1)
-    monkeypatch.setattr(segment_bounds, "_MOST_NEAR", 1)
-    monkeypatch.setattr(segment_bounds, "_MOST_INSIDE", 1)
+    monkeypatch.setattr(segment_bounds, "_MOST_LISTED", 1)
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 6)))
     assert sum(agrees(problem) for problem in islice(problems, effort(4))) >= effort(4) // 2
     drawings = (drawn(seed, 6, LEAST) for seed in count(7))

@@ -12,10 +12,10 @@ from effort import effort
 from machines_with_parts import all_decisions, drawn, past_a_loose_level, sampled
 from uneven_oracle import DIVISORS, LEAST
 
-from tilewright.formulation.mapping.parts.passing import SHARE, Passing, passing
+from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
+from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
-    filled,
     has_parts,
     inner_arrangements,
     inside_part,
@@ -34,19 +34,19 @@ from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_t
 
 def parts_left(
     problem: LayerProblem, draw: random.Random
-) -> tuple[LayerProblem, tuple[Passing, ...], Survivors, Survivors] | None:
+) -> tuple[LayerProblem, tuple[Entering, ...], Survivors, Survivors] | None:
     """A random arrangement of a random machine, what passes near levels, and all decisions of its parts."""
     machine = draw.choice([machine for machine in storages(problem) if stores_near(machine)])
     near = draw.choice([*near_arrangements(machine)])
     inner = draw.choice([*inner_arrangements(machine)])
-    passed = passing(machine, draw.choice([Fraction(0), SHARE]))
-    inside = filled(inside_part(machine, inner, passed), machine)
-    outside = all_decisions(machine, near, outside_part(machine, near, 0, passed), around(near), passed)
-    within_it = all_decisions(machine, inner, inside, within(inside.space), passed)
+    entered = entering(machine, draw.choice([Fraction(0), SHARE]))
+    inside = filled(inside_part(machine, inner, entered), machine, entered)
+    outside = all_decisions(machine, near, outside_part(machine, near, 0, entered), around(near), entered)
+    within_it = all_decisions(machine, inner, inside, within(inside.space), entered)
     if outside is None or within_it is None:
         return None
     slots = (*near, *inner)
-    return machine.stated(machine.arranged_space(slots), slots), passed, outside, within_it
+    return machine.stated(machine.arranged_space(slots), slots), entered, outside, within_it
 
 
 @pytest.mark.parametrize("few", [True, False])
@@ -67,7 +67,7 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
         parts = parts_left(problem, draw)
         if parts is None:
             continue
-        whole, passed, near, inner = parts
+        whole, entered, near, inner = parts
         for _ in range(60):
             state = draw.getstate()
             energy, cycles, *figures = sampled(whole, draw)
@@ -75,12 +75,12 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
             if any(value > limit.bound for value, limit in zip(limits, whole.limits, strict=True)):
                 continue
             legal += 1
-            past += bool(passed)
+            past += bool(entered)
 
             def wanted(energies: Floats, times: Floats, most: int = energy, longest: int = cycles) -> Bools:
                 return np.asarray((energies <= most) & (times <= longest))
 
-            left = where_they_meet(near, inner, whole, passed, wanted)
+            left = where_they_meet(near, inner, whole, entered, wanted)
             assert left is not None
             draw.setstate(state)
             for selector in whole.space.selectors:  # the same decisions again

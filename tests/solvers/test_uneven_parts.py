@@ -174,14 +174,18 @@ def agrees(problem: LayerProblem, kind: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", [DIVISORS, LEAST])
-@pytest.mark.parametrize("step", [0.005, 0.0005])
+@pytest.mark.parametrize(("step", "share"), [(0.005, 0.4), (0.0005, 0.0)])
 def test_claims_of_machines_in_turn_are_those_of_enumeration(
-    kind: str, step: float, monkeypatch: pytest.MonkeyPatch
+    kind: str, step: float, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All that is listed at once is searched in turn as well, in few steps of the cutoff or in many."""
+    """All that is listed at once is searched in turn as well, in few steps of the cutoff or in many.
+
+    Levels are bounded after the even part, or without it, before all tables.
+    """
     monkeypatch.setattr(arrangement_trees, "_QUICK", 0)
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
     monkeypatch.setattr(turns, "_STEP", step)
+    monkeypatch.setattr(arrangement_trees, "_SHARE", share)
     drawn = (problem for _, problem in problems(kind, 6, 100, levels=(1,)))
     few = (problem for problem in drawn if problem.operator.kind == "gemm" and has_one_axis(problem.engine))
     assert sum(agrees(problem, kind) for problem in islice(few, effort(2))) >= 1

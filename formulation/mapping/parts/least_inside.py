@@ -167,7 +167,7 @@ def served_anew(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int, 
     tensor : of which every axis has a loop of its own
     source, inside : level that the tensor comes from, and the one inside
     """
-    operator, engine = problem.operator, problem.engine
+    engine = problem.engine
     place, last, store = nest.temporal[-1], len(nest.engine.levels) - 1, engine.levels[inside]
     if tensor.role in store.partitions:
         bits: int | None = store.partitions[tensor.role] * engine.width(store, tensor.role)
@@ -178,12 +178,23 @@ def served_anew(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int, 
     fans = [level.fanout for level in engine.levels[last:inside]]
     most = bits // engine.width(store, tensor.role)
     most *= math.prod(fan.instances for fan in fans if fan is not None)
-    tile = nest.boundaries[place]
-    still = [dim for dim in operator.bounds if dim not in tensor.dims]
+    fits = is_one(ceil_div(product(nest.boundaries[place][dim] for dim in tensor.dims), most))
+    return where(fits, 0, fetched_anew(problem, nest, tensor, source))
+
+
+def fetched_anew(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int) -> Expr:
+    """Elements that a store inside takes at least, if some loop within the last level's tile moves them.
+
+    Parameters
+    ----------
+    nest, tensor, source : as :func:`served_anew` takes them
+    """
+    place, bounds = nest.temporal[-1], problem.operator.bounds
+    still = [dim for dim in bounds if dim not in tensor.dims]
     between = nest.spatial_between(nest.residency[tensor.name].positions[source], place)
+    tile = nest.boundaries[place]
     served = product([*(tile[dim] for dim in still), *nest.trips(between, still)])
-    fits = is_one(ceil_div(product(tile[dim] for dim in tensor.dims), most))
-    return where(fits, 0, ceil_div(operator.iterations, served))
+    return ceil_div(problem.operator.iterations, served)
 
 
 def as_if_stored(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int) -> tuple[Expr, Expr, Expr]:

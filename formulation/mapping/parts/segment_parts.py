@@ -18,7 +18,6 @@ from itertools import product as cartesian
 
 from tilewright.formulation.expression import Expr, as_expr, choose, maximum, tighten, total
 from tilewright.formulation.mapping.cost.base import Statement, Traffic, whole
-from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, port_times
 from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.nests.arrangements import (
     Arrangement,
@@ -29,7 +28,6 @@ from tilewright.formulation.mapping.nests.arrangements import (
     of_segment,
     segments,
 )
-from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
 from tilewright.formulation.mapping.parts.compulsory import (
     least_compute,
@@ -37,9 +35,17 @@ from tilewright.formulation.mapping.parts.compulsory import (
     least_transfers,
     touched,
 )
+from tilewright.formulation.mapping.parts.entering import Entering, least_moved, moved_by
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
-from tilewright.formulation.mapping.parts.passing import Passing, least_read
+from tilewright.formulation.mapping.parts.segment_cycles import (
+    FILLS,
+    PORT,
+    busy_ports,
+    first_fills,
+    near_bits,
+    on_port,
+)
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
 from tilewright.formulation.objective import Objective, parse_objective
@@ -49,8 +55,8 @@ from tilewright.workloads.mapping.operator import Role
 _ENERGY = parse_objective("energy")
 INSIDE = "inside"
 """The component of a statement that has what near levels and those inside them spend."""
-FILLS = "first fills"
-"""The detail of a statement that has the cycles of first fills and last drains of near levels."""
+OWN = "own energy"
+"""The detail of a statement that has what is spent in the part itself."""
 
 
 def storages(problem: LayerProblem) -> Iterator[LayerProblem]:
@@ -134,42 +140,12 @@ def least_outside(problem: LayerProblem) -> int:
 def charged(part: LayerProblem, objective: Objective, elsewhere: Expr | int) -> LayerProblem:
     """A part for an objective, with the least energy spent in the other one, in the problem's unit."""
     energy = total([part.statement.energy, elsewhere])
-    stated = replace(part.statement, energy=energy, components={INSIDE: energy})
+    details = {**part.statement.details, OWN: part.statement.energy}
+    stated = replace(part.statement, energy=energy, components={INSIDE: energy}, details=details)
     return replace(part, statement=stated, objective=objective)
 
 
-def filled(part: LayerProblem, problem: LayerProblem) -> LayerProblem:
-    """The inside with the first fills and last drains through ports that it leaves out; nothing hides these.
-
-    A tile in a near level holds what enters the array, and takes as long at least.  What passes the near
-    levels first fills the same tiles behind the array whatever the loops around these are.
-
-    Parameters
-    ----------
-    part : of :func:`inside_part`, in which near levels hold whole tensors and are filled at once
-    problem : whose part it is
-    """
-    nest, engine, near = part.space.nest, problem.engine, near_levels(problem.engine)
-    entering = dict.fromkeys(near, nest.spatial[0])
-    residency = {
-        name: replace(own, positions={**own.positions, **entering}) for name, own in nest.residency.items()
-    }
-    ported = nest.storing(engine, residency)
-    fills = _fills(ported, near)
-    behind = range(near[-1] + 1, len(engine.levels))
-    known, every = _fills(nest, behind), _fills(ported, behind)
-    further = 0 if every is known else maximum([0, every - known])
-    cycles = total([part.statement.cycles, fills, further])
-    return replace(part, statement=replace(part.statement, cycles=cycles, details={FILLS: fills}))
-
-
-def _fills(nest: Nest, levels: Sequence[int]) -> Expr:
-    """Cycles of the first fills and last drains of those levels that are double-buffered."""
-    buffered = [index for index in levels if nest.engine.levels[index].double_buffered]
-    return total(time for index in buffered for time in first_and_last(nest, index))
-
-
-def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Passing] = ()) -> LayerProblem:
+def inside_part(problem: LayerProblem, inner: Arrangement, entered: Sequence[Entering] = ()) -> LayerProblem:
     """A problem of energy that no mapping with given points inside the array spends less than inside.
 
     The outermost level is free, and the near levels hold whole tensors, so their points of storage are one,
@@ -180,7 +156,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
     Parameters
     ----------
     inner : slots inside the near levels
-    passed : tensors of whose reads a share counts outside
+    entered : tensors that enter the array, of some of which a share counts outside
     """
     operator, parts = problem.operator, segments(problem.engine)
     near = parts[1]
@@ -201,7 +177,7 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
-    shares = (-own.energy * reads for own, reads in reads_of_passing(part, passed).items())
+    shares = (-1 * own.energy(*counts, own.share) for own, counts in moved_by(part, entered).items())
     leaked = [] if leaks_outside(problem) else [_leakage(part, part.statement.cycles)]
     inside = total([_energy(part, outside=False), *leaked, *shares])
     return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
@@ -259,7 +235,7 @@ def inner_arrangements(
 
 
 def outside_part(
-    problem: LayerProblem, near: Arrangement, busy: int = 0, passed: Sequence[Passing] = ()
+    problem: LayerProblem, near: Arrangement, busy: int = 0, entered: Sequence[Entering] = ()
 ) -> LayerProblem:
     """A problem of energy that no mapping with given points of near stores spends less than outside.
 
@@ -272,58 +248,62 @@ def outside_part(
     ----------
     near : slots of the outermost level and of the near ones
     busy : cycles inside at least
-    passed : tensors of whose reads a share counts here, as many as there are at least
+    entered : tensors that enter the array: what is told of them, and of some a share that counts here
     """
     operator, engine = problem.operator, problem.engine
     end = near_levels(engine)[-1] + 1
     # The outside knows nothing of the array: one block stands for all loops inside the near levels.
     shell = replace(engine, levels=tuple(replace(level, fanout=None) for level in engine.levels[:end]))
     slots = (*near[:-1], replace(near[-1], dims=frozenset(operator.bounds)))
-    part = _part(problem, shell, slots, also=[own.tensor.name for own in passed])
+    part = _part(problem, shell, slots, also=[own.tensor.name for own in entered])
     stated, scale = part.statement, problem.statement.energy_scale
     nest = part.space.nest
-    read = {own: least_read(problem, nest, own) for own in passed}
-    shares = (own.energy * count for own, count in read.items())
-    fills = _fills(nest, near_levels(engine))
-    moved = [(own.tensor.role, count) for own, count in read.items()]
-    cycles = maximum([max(least_cycles(operator, engine), busy), *_busy(part, moved)]) + fills
+    least = {own: least_moved(problem, nest, own) for own in entered}
+    shares = (own.energy(*counts, own.share) for own, counts in least.items())
+    fills = first_fills(nest, near_levels(engine))
+    handed_out = on_port(problem, nest, entered)
+    cycles = maximum([max(least_cycles(operator, engine), busy), *busy_ports(part, handed_out)]) + fills
     leaked = [_leakage(problem, cycles)] if leaks_outside(problem) else []
     energy = total([scale // stated.energy_scale * _energy(part, outside=True), *leaked, *shares])
-    name, none = engine.levels[0].name, as_expr(0)
-    traffic = tuple(Traffic(name, own.tensor.name, count, none, none, none) for own, count in read.items())
+    none = as_expr(0)
+    traffic = tuple(
+        Traffic(engine.levels[own.source].name, own.tensor.name, reads, none, updates, none)
+        for own, (reads, updates) in least.items()
+    )
+    details = {FILLS: fills, PORT: near_bits(part)}
     statement = Statement(
-        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, traffic, details={FILLS: fills}
+        energy, scale, cycles, stated.limits, {INSIDE: energy}, scale, traffic, details=details
     )
     return replace(part, statement=statement, objective=_ENERGY)
 
 
-def knowing(part: LayerProblem, inside: int, passed: Sequence[Passing] = ()) -> LayerProblem:
+def knowing(part: LayerProblem, inside: int, entered: Sequence[Entering] = ()) -> LayerProblem:
     """The problem of one arrangement, knowing what is spent inside at least.
 
     Parameters
     ----------
     inside : energy, without the share of passing tensors that counts outside
-    passed : those tensors
+    entered : those tensors
     """
-    stated = part.statement
+    stated, cycles = part.statement, part.statement.cycles
     outside, rest = [_energy(part, outside=True)], [_energy(part, outside=False)]
     (outside if leaks_outside(part) else rest).append(_leakage(part, stated.cycles))
-    if passed:
+    if entered:
         loops = outside_loops(part.space.nest, near_levels(part.engine)[-1])
-        for own, reads in reads_of_passing(part, passed).items():
-            known = tighten(reads, lower=least_read(part, loops, own))
-            outside.append(own.energy * known)
-            rest += [-own.price * reads, own.rest * known]
+        for own, (reads, updates) in moved_by(part, entered).items():
+            fewest = least_moved(part, loops, own)
+            known = tighten(reads, lower=fewest[0]), tighten(updates, lower=fewest[1])
+            shared = own.energy(*known, own.share)
+            outside.append(shared)
+            rest += [-1 * own.energy(reads, updates), own.energy(*known), -1 * shared]
+        handed_out = on_port(part, loops, entered)
+        if handed_out and (busy := busy_ports(part, handed_out)):
+            cycles = tighten(cycles, lower=maximum(busy) + first_fills(loops, near_levels(part.engine)))
     # Divided so that intervals of the inside are never below what was proven of it.
     parts = {part.engine.levels[0].name: total(outside), INSIDE: tighten(total(rest), lower=inside)}
-    return replace(part, statement=replace(stated, energy=total(parts.values()), components=parts))
-
-
-def reads_of_passing(part: LayerProblem, passed: Sequence[Passing]) -> dict[Passing, Expr]:
-    """Elements of passing tensors that the outermost level hands out, as far as a part tells."""
-    outermost = part.engine.levels[0].name
-    counts = {row.tensor: row.reads for row in part.statement.traffic if row.level == outermost}
-    return {own: counts[own.tensor.name] for own in passed}
+    return replace(
+        part, statement=replace(stated, energy=total(parts.values()), cycles=cycles, components=parts)
+    )
 
 
 def around(near: Arrangement) -> range:
@@ -411,27 +391,3 @@ def _leakage(problem: LayerProblem, cycles: Expr) -> Expr:
 
 def _roles(part: LayerProblem) -> dict[str, Role]:
     return {tensor.name: tensor.role for tensor in part.operator.tensors}
-
-
-def _stored(part: LayerProblem) -> set[str]:
-    """The tensors that near levels store."""
-    near = {part.engine.levels[index].name for index in near_levels(part.engine)}
-    return {traffic.tensor for traffic in part.statement.traffic if traffic.level in near}
-
-
-def _busy(part: LayerProblem, passed: Sequence[tuple[Role, Expr]]) -> list[Expr]:
-    """Cycles in which the outermost level's ports move the tensors of near levels, and what passes these.
-
-    Parameters
-    ----------
-    passed : roles of passing tensors, and the elements of them that are read at least
-    """
-    outermost, roles, stored = part.engine.levels[0], _roles(part), _stored(part)
-    own = [
-        counted
-        for counted in part.statement.traffic
-        if counted.level == outermost.name and counted.tensor in stored
-    ]
-    reads = [*((roles[counted.tensor], counted.reads) for counted in own), *passed]
-    writes = [(roles[counted.tensor], moved) for counted in own for moved in (counted.fills, counted.updates)]
-    return port_times(part.engine, outermost, reads, writes)

@@ -156,6 +156,9 @@ class ArrangementTrees:
         problem = replace(self._search.problem, alike=Alike())
         if not self._levels_count and (is_large(problem) or self._have_more_than(_VERY_MANY)):
             self._even_is_closed = self._offer_even(_MOSTLY if self._have_more_than(_VERY_MANY) else _SHARE)
+        is_hard = self._levels_count and not self._even_is_closed
+        if is_hard:  # what each level costs is known before all tables
+            self._bound_levels(on_bound)
         even, self._parts = self._even_tree(), PartTables()
         if machines := self._few_machines(problem, even):
             self._list_at_once(machines)
@@ -167,7 +170,8 @@ class ArrangementTrees:
                 even.limit(_DEEP)
                 even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
         even_open, even = self._is_open(even), None  # its memory serves others
-        self._bound_levels(on_bound)
+        if not is_hard:
+            self._bound_levels(on_bound)
         self._search_in_turn(Turns(self._levels, problem, self._unstated), even_open, on_bound)
 
     def _search_in_turn(self, turns: Turns, even_open: bool, on_bound: Callable[[float], None]) -> None:

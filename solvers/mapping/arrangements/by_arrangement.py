@@ -39,6 +39,11 @@ class ByArrangement:
     def version(self) -> str:
         return self._method.version
 
+    @property
+    def knows_arrangements(self) -> bool:
+        """Whether the method itself searches all arrangements."""
+        return knows_arrangements(self._method)
+
     def solve(self, search: LayerSearch) -> Outcome:
         """Search the whole space, part by part where the method knows no other way.
 
@@ -55,7 +60,7 @@ class ByArrangement:
             return self._solve(search)
 
     def _solve(self, search: LayerSearch) -> Outcome:
-        if knows_arrangements(self._method):
+        if self.knows_arrangements:
             return self._method.solve(search)
         if not search.problem.is_uneven:
             return solve_narrowed(search, self._method)

@@ -19,7 +19,8 @@ from tilewright.formulation.mapping.parts.near_storage import (
     storage_of,
     storage_under,
 )
-from tilewright.formulation.mapping.parts.segment_parts import charged, filled, inside_part, within
+from tilewright.formulation.mapping.parts.segment_cycles import filled
+from tilewright.formulation.mapping.parts.segment_parts import charged, inside_part, within
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables

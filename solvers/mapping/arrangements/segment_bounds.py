@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,12 +21,12 @@ from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
-from tilewright.formulation.mapping.parts.passing import SHARE, Passing, passing
+from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
+from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
     even_halves,
-    filled,
     inner_arrangements,
     inside_part,
     knowing,
@@ -44,7 +43,12 @@ from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, stan
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
-from tilewright.solvers.mapping.arrangements.survivors import ListedDecisions, Survivors, where_they_meet
+from tilewright.solvers.mapping.arrangements.survivors import (
+    EnergyInside,
+    ListedDecisions,
+    Survivors,
+    where_they_meet,
+)
 from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.tree.layout import Layout
 from tilewright.solvers.mapping.tree.tree import Tree
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
 CYCLES = parse_objective("cycles")
 _LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
-_MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
+_MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
@@ -130,7 +134,7 @@ class SegmentBounds:
                 self._near = [*dict.fromkeys([*self._near, outer])]
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
-        self._passed: tuple[Passing, ...] = ()
+        self._entered: tuple[Entering, ...] = ()
         self._left: list[Survivors] = []  # inside, that a goal may want
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
@@ -170,8 +174,8 @@ class SegmentBounds:
     def _search_parts(self) -> Iterator[bool]:
         """Search one part after the other for what it costs at least."""
         problem, b = self.problem, self._powers[1]
-        self._passed = self._passing(SHARE)
-        inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
+        self._entered = self._entering(SHARE)
+        inside = (inside_part(problem, inner, self._entered) for inner in self._inner)
         self._inner_parts = _listed(inside, self._search.limits)
         if b or self._goal.both:
             self._busy = max(self._busy, self._least(part.minimising(CYCLES) for part in self._inner_parts))
@@ -202,14 +206,14 @@ class SegmentBounds:
         """
         self._busy, self._together = computing, together
         # The inside is that of other machines, too: all reads of passing tensors count there.
-        self._passed = self._passing(Fraction(0))
+        self._entered = tuple(replace(own, share=Fraction(0)) for own in self._entering(Fraction(0)))
         self._outside = least_outside(self.problem) if self._counts_energy else 0
         together.expect(self.problem, self._outside, self._inner)
         self._set_out()
 
-    def _passing(self, share: Fraction) -> tuple[Passing, ...]:
-        """The tensors that pass near levels which store others; a share of their reads counts outside."""
-        return passing(self.problem, share) if self._counts_energy and stores_near(self.problem) else ()
+    def _entering(self, share: Fraction) -> tuple[Entering, ...]:
+        """The tensors that enter the array; a share of reading those that pass near levels counts outside."""
+        return entering(self.problem, share) if stores_near(self.problem) else ()
 
     def _set_out(self) -> None:
         """Bound everything by what the parts cost at least."""
@@ -245,18 +249,23 @@ class SegmentBounds:
         """What the goal may want of what was found inside, each with what is left outside."""
         both = cartesian(self._look_outside() if self._left else [], self._left)
         wholes = (pair for pair in both if (*pair[0].slots, *pair[1].slots) in self._wholes)
-        meeting = (pair for each in wholes if (pair := self._meeting(*each)) is not None)
-        return [Pair(self._key(*pair), self, *pair) for pair in meeting]
+        return [pair for each in wholes if (pair := self._meeting(*each)) is not None]
 
-    def _meeting(self, near: Survivors, inner: Survivors) -> tuple[Survivors, Survivors] | None:
+    def _meeting(self, near: Survivors, inner: Survivors) -> Pair | None:
         """What is left of both where their tiles meet, if anything."""
+        least = 0.0
 
         def wanted(energy: Floats, cycles: Floats) -> Bools:
+            nonlocal least
             safe = energy * (1 - BAND)
-            return self._goal.wanted(safe, cycles, self._keys(safe, cycles))
+            keys = self._keys(safe, cycles)
+            cheap = self._goal.wanted(safe, cycles, keys)
+            least = max(least, float(keys[cheap].min(initial=math.inf)))  # of all pairs that are left
+            return cheap
 
         self._search.limits.check()
-        return where_they_meet(near, inner, self.problem, self._passed, wanted)
+        pair = where_they_meet(near, inner, self.problem, self._entered, wanted)
+        return None if pair is None else Pair(max(least, self._key(*pair)), self, *pair)
 
     def stated(self, near: Survivors, inner: Survivors) -> LayerProblem | None:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
@@ -275,7 +284,7 @@ class SegmentBounds:
             whole = problem if every is problem.space else problem.stated(every, slots)
             self._stated_wholes[slots] = whole
         inside = max(self._inside, _rounded_down(inner.energy))
-        return knowing(replace(whole, space=space), inside, self._passed)
+        return knowing(replace(whole, space=space), inside, self._entered)
 
     def _space(self, slots: Arrangement) -> MapSpace:
         """The decisions of one arrangement, over all tiles."""
@@ -288,15 +297,14 @@ class SegmentBounds:
         if not stores_near(self.problem):  # nothing is spent there
             return [Survivors(near, self._root, 0.0, float(self._busy), None) for near in self._near]
         inside = [inner.tiles for inner in self._left if inner.tiles is not None]
+        elsewhere = EnergyInside(self._inside, self._left, self._entered)
         busy = max(self._busy, int(min(inner.cycles_apart for inner in self._left)))
         survivors: list[Survivors] = []
         for near, alone in zip(self._near, self._near_parts or self._stated_near(busy), strict=True):
-            part = charged(alone, self.problem.objective, self._inside)
+            part = charged(alone, self.problem.objective, elsewhere.given(alone))
             if len(inside) == len(self._left):
                 part = replace(part, space=standing_around(part.space, near, inside))
-            survivors += self._survivors(
-                near, part, around(near), self._inside, _MOST_NEAR * len(self._inner)
-            )
+            survivors += self._survivors(near, part, around(near), None, _MOST_LISTED * len(self._inner))
         self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
@@ -309,7 +317,7 @@ class SegmentBounds:
         """
         problem = self.problem
         near = self._near if stores_near(problem) else []
-        stated = (outside_part(problem, own, busy, self._passed) for own in near)
+        stated = (outside_part(problem, own, busy, self._entered) for own in near)
         return _listed(stated, self._search.limits)
 
     def _look_inside(self) -> list[Survivors]:
@@ -321,10 +329,12 @@ class SegmentBounds:
         else:
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(filled(alone, self.problem), self.problem.objective, self._outside)
+                part = charged(
+                    filled(alone, self.problem, self._entered), self.problem.objective, self._outside
+                )
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
-                most = max(_MOST_INSIDE * len(self._near), spare)
+                most = max(_MOST_LISTED * len(self._near), spare)
                 left = self._survivors(inner, part, within(part.space), self._outside, most)
                 if left and left[0].tiles is None:
                     self._effort = 0  # more is left of it with every higher cutoff
@@ -383,7 +393,7 @@ class SegmentBounds:
         return tree
 
     def _survivors(
-        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int, most: int
+        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int | None, most: int
     ) -> list[Survivors]:
         """What a part leaves, if anything.
 
@@ -404,20 +414,22 @@ class SegmentBounds:
         self._search.limits.check()
         if left is None:
             return [self._all_of(slots, listed, elsewhere)]
-        own = self._own(np.array(min(listed.energy, tree.least_energy)), elsewhere)
-        return [Survivors(slots, min(left, listed.key), float(own), 0.0, None)]
+        own = self._own(min(listed.energy, tree.least_energy), elsewhere)
+        return [Survivors(slots, min(left, listed.key), own, 0.0, None)]
 
-    def _all_of(self, slots: Arrangement, listed: ListedDecisions, elsewhere: int) -> Survivors:
+    def _all_of(self, slots: Arrangement, listed: ListedDecisions, elsewhere: int | None) -> Survivors:
         """All that is left of a part."""
-        own = float(self._own(np.array(listed.energy), elsewhere))
-        decisions = listed.decisions(partial(self._own, elsewhere=elsewhere), self._passed)
+        own = self._own(listed.energy, elsewhere)
+        decisions = listed.decisions(self._entered)
+        if decisions is not None:
+            own = max(own, float(decisions.costs[0].min()))
         return Survivors(slots, listed.key, own, listed.cycles, listed.tiles(), decisions)
 
-    def _own(self, energy: Floats, elsewhere: int) -> Floats:
+    def _own(self, energy: float, elsewhere: int | None) -> float:
         """What of a part's energy is its own, at least."""
-        if not self._counts_energy:
-            return np.zeros_like(energy)
-        return np.maximum(0.0, energy * (1 - BAND) - elsewhere)
+        if not self._counts_energy or elsewhere is None:
+            return 0.0
+        return max(0.0, energy * (1 - BAND) - elsewhere)
 
     def _bounds(self, near: Survivors, inner: Survivors) -> tuple[float, float]:
         """Least energy and cycles of the arrangement with given points near and inside."""

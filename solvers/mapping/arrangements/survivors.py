@@ -7,30 +7,34 @@ mapping, nor is one that costs too much with each that fits (``docs/uneven.md``)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
-from tilewright.formulation.expression import Variable
+from tilewright.formulation.expression import Expr, Variable, maximum, total
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
-from tilewright.formulation.mapping.parts.passing import Passing
-from tilewright.formulation.mapping.parts.segment_parts import FILLS, reads_of_passing
+from tilewright.formulation.mapping.parts.entering import Entering, moved_by
+from tilewright.formulation.mapping.parts.segment_cycles import FILLS, cycles_on_port, port_bits
+from tilewright.formulation.mapping.parts.segment_parts import OWN
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, numbered
-from tilewright.solvers.mapping.tree.goals import Goal
+from tilewright.solvers.mapping.tree.goals import BAND, Goal
 from tilewright.solvers.mapping.tree.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.tree.nodes import Leaves
 
 _MOST_KEPT = 2_000_000  # decisions of all parts that are known one by one; of others only tiles are
 _MOST_TILES = 1 << 20  # combinations of tiles at one boundary, and pairs that are looked at
 _MOST_PAIRS = 1 << 16  # of decisions: to look at so many takes less than to state one arrangement
-_PLAIN_COSTS = 3  # of decisions, before those of tensors that pass the near levels
+_MOST_TOLD = 3  # tensors that the outside tells of together
+_PLAIN_COSTS = 3  # of decisions, before those of tensors that enter the array
 
 Wanted = Callable[[Floats, Floats], Bools]
 """Tells which least energies (scaled) and cycles of mappings may be of interest."""
@@ -46,8 +50,9 @@ class Decisions:
     groups : its axis groups
     rows : of each group, shape (groups, decisions)
     costs : at least: energy spent in the part (scaled), cycles of a mapping, and cycles that come on top of
-        those of the other part; where tensors pass the near levels also the energy without reading these, and
-        that of reading each, of which both parts know the same reads; shape (costs, decisions)
+        those of the other part; where tensors enter the array also the energy without moving these, and that
+        of moving each, as far as the part tells, and bits on the outermost port besides; shape
+        (costs, decisions)
     """
 
     def __init__(
@@ -188,6 +193,7 @@ class ListedDecisions(ListedTiles):
         super().__init__(goal, part, edges)
         self._most_kept = _MOST_KEPT // parts
         self._part = part
+        self._own = part.statement.details[OWN]
         self._fills, self._is_inside = part.statement.details[FILLS], bool(part.space.nest.spatial)
         self._kept: list[Leaves] = []
 
@@ -198,13 +204,12 @@ class ListedDecisions(ListedTiles):
         if self.count > self._most_kept:
             self._kept.clear()
 
-    def decisions(self, own: Callable[[Floats], Floats], passed: Sequence[Passing]) -> Decisions | None:
+    def decisions(self, entered: Sequence[Entering]) -> Decisions | None:
         """All that was taken; ``None`` where that is too much.
 
         Parameters
         ----------
-        own : what of energies is spent in the part
-        passed : tensors that pass the near levels
+        entered : tensors that enter the array
         """
         if not 0 < self.count <= self._most_kept:
             return None
@@ -213,9 +218,7 @@ class ListedDecisions(ListedTiles):
         rows = np.empty((len(groups), self.count), dtype=np.int64)
         for place in range(len(groups)):
             np.concatenate([own[place] for own in listed], out=rows[place])
-        energy, cycles = (
-            np.concatenate([getattr(leaves, name) for leaves in self._kept]) for name in ("energy", "cycles")
-        )
+        cycles = np.concatenate([leaves.cycles for leaves in self._kept])
         sizes: dict[Variable, Floats | int] = {
             variable: group.sizes(variable)[own].astype(np.float64)
             for group, own in zip(groups, rows, strict=True)
@@ -223,15 +226,17 @@ class ListedDecisions(ListedTiles):
         }
         reader = BatchReader({**self._chosen(), **sizes})
         fills = reader.read(self._fills)
-        spent = own(energy)
+        spent = reader.read(self._own) * (1 - BAND)
         costs = [spent, cycles, cycles - fills if self._is_inside else fills]
-        if passed:
-            told = reads_of_passing(self._part, passed)
-            every = {tensor: reader.read(reads) for tensor, reads in told.items()}
-            shares = (tensor.rest if self._is_inside else tensor.energy for tensor in passed)
-            counted = sum(share * reads for share, reads in zip(shares, every.values(), strict=True))
-            costs.append(np.maximum(0.0, spent - counted))
-            costs += [tensor.price * reads for tensor, reads in every.items()]
+        if entered:
+            every = moved_by(self._part, entered)
+            counted = [reader.read(own.energy(*counts)) for own, counts in every.items()]
+            shared = [reader.read(own.energy(*counts, own.share)) for own, counts in every.items()]
+            for energy, share in zip(counted, shared, strict=True):
+                spent = spent - (energy - share if self._is_inside else share)
+            costs.append(spent)
+            costs += counted
+            costs.append(reader.read(port_bits(self._part, entered)))
         stacked = np.stack([np.broadcast_to(row, cycles.shape) for row in costs])
         return Decisions(self._space, self._edges, groups, rows, stacked)
 
@@ -246,6 +251,44 @@ class ListedDecisions(ListedTiles):
         return chosen
 
 
+class EnergyInside:
+    """What is spent inside at least, told by how often the outside has tensors enter the array.
+
+    Parameters
+    ----------
+    least : energy (scaled) of all that is left inside
+    left : that, of every sequence of points
+    entered : tensors that enter the array, as decisions know them
+    """
+
+    def __init__(self, least: int, left: Sequence[Survivors], entered: Sequence[Entering]) -> None:
+        self._terms: list[tuple[int, tuple[Entering, ...]]] = [(least, ())]
+        listed = [inner.decisions.costs for inner in left if inner.decisions is not None]
+        if len(listed) < len(left):
+            return
+        for size in range(1, min(len(entered), _MOST_TOLD) + 1):
+            for told in combinations(range(len(entered)), size):
+                rest = math.inf
+                for costs in listed:
+                    spent = costs[_PLAIN_COSTS].copy()
+                    for place, own in enumerate(entered):
+                        if place not in told:
+                            spent += float(1 - own.share) * costs[_PLAIN_COSTS + 1 + place]
+                    rest = min(rest, float(spent.min()))
+                self._terms.append((math.floor(rest * (1 - BAND)), tuple(entered[place] for place in told)))
+
+    def given(self, part: LayerProblem) -> Expr:
+        """Energy (scaled) by the decisions of a part outside.
+
+        For any tensors it is what their loops around near stores tell, and the least of all else in the list.
+        """
+        terms = []
+        for rest, told in self._terms:
+            shares = (own.energy(*counts, 1 - own.share) for own, counts in moved_by(part, told).items())
+            terms.append(total([rest, *shares]))
+        return maximum(terms)
+
+
 class Meeting:
     """What two parts cost together, by their tiles on both sides of the boundary where they meet.
 
@@ -253,19 +296,21 @@ class Meeting:
     ----------
     outer, within : the tiles outside and inside
     problem : the whole
-    passed : its tensors that pass the near levels
+    entered : its tensors that enter the array
     wanted : by energy of both parts together, and cycles
     """
 
     def __init__(
-        self, outer: Ends, within: Ends, problem: LayerProblem, passed: Sequence[Passing], wanted: Wanted
+        self, outer: Ends, within: Ends, problem: LayerProblem, entered: Sequence[Entering], wanted: Wanted
     ) -> None:
         self._outer, self._within, self._wanted = outer, within, wanted
+        self._problem = problem
         self._fits = np.ones((len(outer), len(within)), dtype=np.bool_)
         perfect = problem.space.nest.perfect
         for around, inside in zip(outer.sizes.T, within.sizes.T, strict=True):
             self._fits &= around[:, None] % inside == 0 if perfect else around[:, None] >= inside
-        self._moved = [self._energy_where_moved(own, problem.operator.iterations) for own in passed]
+        self._cycles = [cycles_on_port(problem, own) for own in entered]
+        self._moved = [self._energy_where_moved(own, problem.operator.iterations) for own in entered]
 
     def left(self) -> tuple[Indices, Indices]:
         """Which decisions of each part may be of interest with some of the other."""
@@ -301,25 +346,34 @@ class Meeting:
         if self._moved:
             apart = own[_PLAIN_COSTS] + other[_PLAIN_COSTS]
             place = tiles[first], others[second]
-            for index, moved in enumerate(self._moved, _PLAIN_COSTS + 1):
-                apart += np.maximum(np.maximum(own[index], other[index]), moved[place])
+            busy = (own[-1] + other[-1]) * self._cycles[0][0]
+            for index, (moved, (_, each)) in enumerate(
+                zip(self._moved, self._cycles, strict=True), _PLAIN_COSTS + 1
+            ):
+                most = np.maximum(np.maximum(own[index], other[index]), moved[place])
+                apart += most
+                if each:
+                    busy += most * each
             energy = np.maximum(energy, apart)
+            cycles = np.maximum(cycles, busy * (1 - BAND) + own[2])
         cheap = self._wanted(energy, cycles)
         result[first, second] = cheap
         return result
 
-    def _energy_where_moved(self, own: Passing, iterations: int) -> Floats:
-        """Least energy of reading a passing tensor that loops between both boundaries move; else 0.
+    def _energy_where_moved(self, own: Entering, iterations: int) -> Floats:
+        """Least energy of handing a tensor inwards that loops between both boundaries move; else 0.
 
         All loops further out fetch it again then (``docs/proofs.md``).
 
         Returns it by tiles outside and inside.
         """
         dims = self._outer.decisions.dims
+        first = own.tensor.footprint(self._problem.operator.bounds) if own.tensor.is_output else 0
         moves = [place for place, dim in enumerate(dims) if dim in own.tensor.dims]
         still = [place for place, dim in enumerate(dims) if dim not in own.tensor.dims]
         around, inside = self._outer.sizes, self._within.sizes
-        anew = own.price * (iterations / np.prod(around[:, still], axis=1, dtype=float))
+        count = iterations / np.prod(around[:, still], axis=1, dtype=float)
+        anew = own.read * (count - first) + own.write * count
         moved = np.zeros(self._fits.shape, dtype=np.bool_)
         for place in moves:
             moved |= around[:, place, None] > inside[:, place]
@@ -327,7 +381,7 @@ class Meeting:
 
 
 def where_they_meet(
-    near: Survivors, inner: Survivors, problem: LayerProblem, passed: Sequence[Passing], wanted: Wanted
+    near: Survivors, inner: Survivors, problem: LayerProblem, entered: Sequence[Entering], wanted: Wanted
 ) -> tuple[Survivors, Survivors] | None:
     """What is left of each part where tiles meet; ``None`` where nothing is.
 
@@ -335,7 +389,7 @@ def where_they_meet(
     ----------
     near, inner : what is left outside and inside
     problem : the whole
-    passed : its tensors that pass the near levels, as decisions know them
+    entered : its tensors that enter the array, as decisions know them
     wanted : by energy of both parts together, and cycles
     """
     if near.decisions is None or inner.decisions is None:
@@ -343,7 +397,7 @@ def where_they_meet(
     outer, within = near.decisions.innermost, inner.decisions.outermost
     if outer is None or within is None or len(outer) * len(within) > _MOST_TILES:
         return near, inner
-    left = Meeting(outer, within, problem, passed, wanted).left()
+    left = Meeting(outer, within, problem, entered, wanted).left()
     if not all(map(len, left)):
         return None
     return near.having(near.decisions.take(left[0])), inner.having(inner.decisions.take(left[1]))

@@ -1,4 +1,4 @@
-"""Tensors that pass near levels: what is told of their reads, and both parts with it, mapping by mapping."""
+"""Tensors that enter the array: what is told of their moves, and both parts with it, mapping by mapping."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering, least_moved
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
-from tilewright.formulation.mapping.parts.passing import SHARE, Passing, least_read, passing
+from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
-    filled,
     has_parts,
     inner_arrangements,
     inside_part,
@@ -40,7 +40,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.arrangements import arrangement_trees
-from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
+from tilewright.solvers.mapping.arrangements.survivors import EnergyInside, Survivors, where_they_meet
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.goals import BAND
 from tilewright.workloads.mapping.einsum import nest
@@ -73,11 +73,11 @@ def machine(draw: random.Random) -> Engine:
     """One or two near levels that some tensor passes, an array, and one or two small levels behind it."""
 
     def level(name: str, room: int | None, keeps: frozenset[Role], **fields: object) -> MemoryLevel:
-        port = draw.choice([None, Fraction(1, 4), Fraction(1)])
+        port, side = draw.choice([None, Fraction(1, 4), Fraction(1)]), draw.choice(["read", "read", "shared"])
         energies = Fraction(draw.randint(1, 60)), Fraction(draw.randint(1, 60))
         return MemoryLevel(
             *(name, room, *energies),
-            **{"read_bandwidth": port, "double_buffered": draw.random() < 0.3, "keeps": keeps, **fields},  # type: ignore[arg-type]
+            **{f"{side}_bandwidth": port, "double_buffered": draw.random() < 0.3, "keeps": keeps, **fields},  # type: ignore[arg-type]
         )
 
     past = frozenset({draw.choice([Role.WEIGHT, Role.INPUT])})
@@ -100,6 +100,8 @@ def machine(draw: random.Random) -> Engine:
         last = draw.choice(sorted(Role))
         inner = [replace(inner[0], keeps=EVERY - {last}, partitions={}), level("R1", 2, frozenset({last}))]
     dram = replace(level("DRAM", None, EVERY), double_buffered=False)
+    if draw.random() < 0.4:  # its port decides the cycles
+        dram = replace(dram, read_bandwidth=None, shared_bandwidth=Fraction(1, 50))
     levels = (dram, *near, *inner)
     return Engine("past", "hierarchy", 16, Fraction(1), Fraction(500), levels, leakage=leakage(draw))
 
@@ -115,7 +117,7 @@ def drawn(seed: int, kind: str, most: int = 400) -> LayerProblem:
 def settled(problem: LayerProblem) -> list[LayerProblem]:
     """Its machines on which something passes near levels that store something."""
     machines = storages(problem) if has_parts(problem) else ()
-    return [own for own in machines if stores_near(own) and passing(own)]
+    return [own for own in machines if stores_near(own) and entering(own)]
 
 
 Counted = tuple[str, str, int, int, int]
@@ -146,12 +148,12 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
     """Compare random mappings of one arrangement with what is told of them; what each is an example of."""
     inner, near = draw.choice([*inner_arrangements(problem)]), draw.choice([*near_arrangements(problem)])
     whole = problem.arranged((*near, *inner))
-    passed = passing(problem, draw.choice([SHARE, SHARE, Fraction(0)]))
-    inside, outside = inside_part(problem, inner, passed), outside_part(problem, near, 0, passed)
+    entered = entering(problem, draw.choice([SHARE, SHARE, Fraction(0)]))
+    inside, outside = inside_part(problem, inner, entered), outside_part(problem, near, 0, entered)
     scale, stated = problem.statement.energy_scale, whole.statement
-    known = knowing(whole, 0, passed)
+    known = knowing(whole, 0, entered)
     loops = outside_loops(whole.space.nest, last_near(problem))
-    told = {own: least_read(problem, loops, own) for own in passed}
+    told = {own: least_moved(problem, loops, own) for own in entered}
     # Statements are compared: where loops of one iteration make one count more than the mapping costs,
     # another order or arrangement has that cost.
     for values in islice(decisions(whole, draw, tries), 12):
@@ -164,13 +166,15 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
             for row in stated.traffic
         ]
         share = Fraction(0)
-        for own in passed:
-            reads = next(row[2] for row in counts if row[1] == own.tensor.name)
-            fewest = evaluate(told[own], values)
-            assert fewest <= reads
-            share += Fraction(own.energy, scale) * reads
-            yield "more than once" if fewest > own.tensor.footprint(problem.operator.bounds) else "once"
-            yield "exact" if fewest == reads else "less"
+        for own in entered:
+            source = problem.engine.levels[own.source].name
+            moved = next(row[2::2] for row in counts if row[:2] == (source, own.tensor.name))
+            fewest = [evaluate(count, values) for count in told[own]]
+            assert all(least <= count for least, count in zip(fewest, moved, strict=True))
+            share += Fraction(evaluate(own.energy(*moved, own.share), values), scale)
+            once = own.tensor.footprint(problem.operator.bounds)
+            yield "more than once" if max(fewest) > once else "once"
+            yield "exact" if fewest == [*moved] else "less"
         spent, energy = spent_outside(problem, counts), Fraction(evaluate(stated.energy, values), scale)
         if leaks_outside(problem):
             spent += problem.engine.leak * evaluate(stated.cycles, values)
@@ -178,23 +182,28 @@ def compare(problem: LayerProblem, draw: random.Random, tries: int) -> Iterator[
         near_part = having(outside, around(near), whole, around(near), values)
         assert least(near_part)[0] <= (spent + share) * scale
         assert least(near_part)[1] <= evaluate(stated.cycles, values)
-        inner_part = having(filled(inside, problem), within(inside.space), whole, within(whole.space), values)
+        inner_part = having(
+            filled(inside, problem, entered), within(inside.space), whole, within(whole.space), values
+        )
         assert least(inner_part)[0] <= (energy - spent - share) * scale
         assert least(inner_part)[1] <= evaluate(stated.cycles, values)
         assert evaluate(known.statement.energy, values) == energy * scale
         decided = (
-            all_decisions(problem, near, near_part, around(near), passed),
-            all_decisions(problem, inner, inner_part, within(inside.space), passed),
+            all_decisions(problem, near, near_part, around(near), entered),
+            all_decisions(problem, inner, inner_part, within(inside.space), entered),
         )
         assert all(decided)
+        given = EnergyInside(0, decided[1:], entered).given(near_part)  # type: ignore[arg-type]
+        told_inside = replace(near_part, statement=replace(near_part.statement, energy=given))
+        assert least(told_inside)[0] <= (energy - spent - share) * scale
         costs = energy * scale, evaluate(stated.cycles, values)
-        yield from met(problem, passed, decided, costs)
+        yield from met(problem, entered, decided, costs)
         yield "a mapping"
 
 
 def met(
     problem: LayerProblem,
-    passed: Sequence[Passing],
+    entered: Sequence[Entering],
     parts: tuple[Survivors, Survivors],
     costs: tuple[Fraction, int],
 ) -> Iterator[str]:
@@ -212,7 +221,7 @@ def met(
         known.append((energy[cheap].max(initial=0), cycles[cheap].max(initial=0)))
         return cheap
 
-    assert where_they_meet(*parts, problem, passed, wanted) is not None
+    assert where_they_meet(*parts, problem, entered, wanted) is not None
     energy, cycles = known[-1]  # of pairs of decisions
     yield "all energy" if energy >= float(costs[0]) * (1 - 2 * BAND) else "some energy"
     yield "all cycles" if cycles == costs[1] else "some cycles"
