@@ -74,6 +74,7 @@ class Effort:
     far: int = 128
     widths: int = 5
     price: float = inf
+    heat: float = 0.0
 
     def worth(self, machine: TiledMachine) -> Floats:
         """Cycles that it is worth to spare a byte a link, and to spare it DRAM for a buffer."""
@@ -154,7 +155,7 @@ def smoothed_and_cycles(
             stored=stored,
             steps=plan.steps,
             hints=hints,
-            tries=machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
+            tries=machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths, effort.heat),
             worth=effort.worth(machine),
             seed=seed,
             halt=halt,

@@ -33,7 +33,10 @@ FAR = 2000
 """Steps before its use in which data may arrive, where a plan is smoothed for as long as that gains."""
 
 THOROUGH = Effort(rounds=3, tries=16, most=32, far=FAR)
-"""What each call that smooths for as long as that gains tries, see `smoothed`."""
+"""What smoothing tries around layers that differ from those of another plan, see `smoothed`."""
+
+HEATED = Effort(rounds=8, tries=32, most=32, far=FAR, heat=4.0)
+"""What each call that smooths for as long as that gains tries."""
 
 GAIN = Fraction(1999, 2000)
 """Smoothing continues while a call shortens the plan by more than this."""
@@ -184,7 +187,7 @@ class Stages:
             seed += 1
             key, answer = judged
             machine = self.search.problem.problem.machine
-            effort = replace(THOROUGH, price=cycle_price(self.search))
+            effort = replace(HEATED, price=cycle_price(self.search))
             plan = smoothed_and_cycles(
                 answer.dag, machine, answer.plan, effort, seed, limits=self.search.limits
             )[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
@@ -129,7 +129,7 @@ class LayoutChoice:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
                 self._of = [fewer[id(of)] for of in self._of]
         self._energy: dict[tuple[int, int], Floats] = {}
-        self._cycles: dict[tuple[int, int], Floats] = {}
+        self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
         told: dict[object, _Way | None] = {}
         before: dict[object, list[_Way]] = {}
@@ -151,6 +151,8 @@ class LayoutChoice:
         for pair in self._energy:
             for end in pair:
                 self._near[end].append(pair)
+        self.order: tuple[int, ...] = tuple(range(len(self._of)))
+        self._cycles = self._beyond_others(self._flowing)
 
     def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
         """The layouts of the layer that makes an operand, and of the one that reads it."""
@@ -180,14 +182,32 @@ class LayoutChoice:
 
     def _add(self, pair: tuple[int, int], way: _Way) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
-        for table, more in zip((self._energy, self._cycles, self._whole), way, strict=True):
+        for table, more in zip((self._energy, self._flowing, self._whole), way, strict=True):
             table[pair] = table.get(pair, 0.0) + self._problem.batch * more
 
     def waiting(self) -> LayoutChoice:
         """The same choice where no results arrive while others are made."""
         choice = copy(self)
-        choice._cycles = self._whole
+        choice._flowing = self._whole
+        choice._cycles = choice._beyond_others(self._whole)
         return choice
+
+    def apart(self) -> LayoutChoice:
+        """The same choice where other layers run between a layer and its readers, as far as these can."""
+        choice = copy(self)
+        choice.order = order_apart(self._problem.units)
+        choice._cycles = choice._beyond_others(self._flowing)
+        return choice
+
+    def _beyond_others(self, cycles: Mapping[tuple[int, int], Floats]) -> dict[tuple[int, int], Floats]:
+        """What is left of the waits of pairs of layers beyond the work of the layers between them."""
+        work = [float(self._of[unit].cycles.min()) * self._problem.batch for unit in self.order]
+        ends = np.concatenate([[0.0], np.cumsum(work)])
+        at = {unit: place for place, unit in enumerate(self.order)}
+        return {
+            (first, second): np.maximum(0.0, waits - (ends[at[second]] - ends[at[first] + 1]))
+            for (first, second), waits in cycles.items()
+        }
 
     def _waits(self, wanted: Candidates) -> Floats:
         """Cycles in which weights pass a port that do not come before their layer begins."""
@@ -256,6 +276,34 @@ class LayoutChoice:
     def _pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same shares."""
         return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
+
+
+def order_apart(units: Sequence[Unit]) -> tuple[int, ...]:
+    """An order of layers in which each follows as many others after its producers as it can.
+
+    The next layer is always the one whose last producer is furthest back; of several the one that the longest
+    way leads on from, in layers.
+    """
+    producers = [{read.producer for read in unit.reads if read.producer not in (None, at)}
+                 for at, unit in enumerate(units)]
+    readers: list[list[int]] = [[] for _ in units]
+    for at, made in enumerate(producers):
+        for producer in made:
+            readers[producer].append(at)
+    way = [0] * len(units)
+    for at in reversed(range(len(units))):
+        way[at] = 1 + max((way[reader] for reader in readers[at]), default=0)
+    order: list[int] = []
+    place: dict[int, int] = {}
+    left = set(range(len(units)))
+    while left:
+        ready = [at for at in left if producers[at] <= place.keys()]
+        after = {at: max((place[producer] for producer in producers[at]), default=-1) for at in ready}
+        unit = min(ready, key=lambda at: (after[at], -way[at], at))
+        place[unit] = len(order)
+        order.append(unit)
+        left.discard(unit)
+    return tuple(order)
 
 
 def _fitting(

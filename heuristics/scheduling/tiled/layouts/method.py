@@ -18,9 +18,18 @@ from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, price
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
-TRIED = ((1.0, False), (1.0, True), (2.0, False), (1.4, False), (2.8, False), (0.7, False))
-"""Multiples of the price of a cycle for which layouts are chosen, and whether as if no results arrived while
-others are made; where that led to the best plan so far, it holds from then on."""
+TRIED = (
+    (1.0, "network"),
+    (1.0, "apart"),
+    (1.0, "waiting"),
+    (2.0, ""),
+    (1.4, ""),
+    (2.8, ""),
+    (0.7, ""),
+)
+"""Multiples of the price of a cycle for which layouts are chosen, and how: in the network's order, with layers
+apart from their readers, or as if no results arrived while others are made; where that led to the best plan so
+far, it holds from then on."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -100,18 +109,19 @@ def started(
         problem, price, room=room, most=share, limits=search.limits, hasty=within is not None
     )
     starts: list[LayoutStart] = []
-    tried: set[Layouts] = set()
+    tried: set[tuple[Layouts, tuple[int, ...]]] = set()
     best = choice
-    for multiple, held in TRIED:
+    for multiple, how in TRIED:
         if starts and within is not None and within.expired:
             break
         try:
-            taken = choice.waiting() if held else best
+            taken = best.apart() if how == "apart" else best.waiting() if how == "waiting" else best
             layouts = taken.best(price * multiple)
-            if search.done or layouts in tried:
+            if search.done or (layouts, taken.order) in tried:
                 continue
-            tried.add(layouts)
-            judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
+            tried.add((layouts, taken.order))
+            source = f"{stages.name} at {price * multiple:.3g} pJ"
+            judged = planned(stages, layouts, source, order=taken.order)
         except LimitReachedError:
             if not starts:
                 raise
