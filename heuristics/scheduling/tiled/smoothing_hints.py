@@ -139,14 +139,13 @@ def _stirred(old: tuple[AtomicDag, Plan], dag: AtomicDag, plan: Plan) -> Bools:
     """The steps of layers whose atoms or engines differ, of those right after them, and some before."""
     before, smoothed = old
     stirred = np.zeros(plan.steps, dtype=np.bool_)
-    order = np.argsort(_begins(dag, plan), kind="stable").tolist()
-    for i, after in pairwise(order):
-        mine, theirs = dag.tilings[i], before.tilings[i]
+    begin, end = _begins(dag, plan), np.zeros(len(dag.units) + 1, dtype=np.int64)
+    np.maximum.at(end, dag.unit, plan.first)
+    for i, after in pairwise(np.argsort(begin, kind="stable").tolist()):
         own, other = (slice(*of.base[i : i + 2]) for of in (dag, before))
-        if mine != theirs or (plan.engine[own] != smoothed.engine[other]).any():
-            at = [plan.first[dag.base[unit] : dag.base[unit + 1]] for unit in (i, after) if unit < len(order) - 1]
-            last = max(int(steps.max()) for steps in at)
-            stirred[max(0, int(at[0].min()) - AROUND) : last + 2] = True
+        same = dag.tilings[i] == before.tilings[i]
+        if not same or (plan.engine[own] != smoothed.engine[other]).any():
+            stirred[max(0, begin[i] - AROUND) : max(end[i], end[after]) + 2] = True
     return stirred
 
 

@@ -48,6 +48,7 @@ class Tries(NamedTuple):
     rounds, tries, most : passes over all steps, moves per multicast, multicasts per step and pass
     far : steps before its use in which data may arrive
     widths : windows have 1, 2, 4 … steps, so many sizes of them; 1 for single steps
+    heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
     """
 
     rounds: int
@@ -220,7 +221,7 @@ def level(
             total += follow(of, hints)
     for turn in range(tries.rounds):
         before = total
-        allowed = tries.heat * (1.0 - (turn + 1.0) / tries.rounds)
+        allowed = tries.heat * (tries.rounds - 1 - turn) / max(1, tries.rounds - 1)
         _pass(of)
         for step in range(steps):
             if halt[0] != 0:

@@ -34,6 +34,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
+from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
 
 PRICES = (1.0, 4.0, 0.25)
 """Multiples of the price of a cycle by which layouts of a layer are ranked."""
@@ -75,6 +76,8 @@ class _Way(NamedTuple):
 class LayoutChoice:
     """Layouts that the layers of a network may have, and what they take alone and in pairs.
 
+    What hides the wait of a pair of layers is the work of those that run between them in an order.
+
     Parameters
     ----------
     price : pJ that a cycle is worth, about
@@ -83,6 +86,10 @@ class LayoutChoice:
     limits : where they strike, there is no choice
     hasty : whether there are fewer layouts where the limits are expected to strike before a plan is there,
         and no choice where they are all the same
+
+    Attributes
+    ----------
+    order : in which layers run, by default the network's
 
     Raises
     ------
@@ -193,7 +200,7 @@ class LayoutChoice:
         return choice
 
     def apart(self) -> LayoutChoice:
-        """The same choice where other layers run between a layer and its readers, as far as these can."""
+        """The same choice in the order of `order_apart`."""
         choice = copy(self)
         choice.order = order_apart(self._problem.units)
         choice._cycles = choice._beyond_others(self._flowing)
@@ -276,34 +283,6 @@ class LayoutChoice:
     def _pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same shares."""
         return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
-
-
-def order_apart(units: Sequence[Unit]) -> tuple[int, ...]:
-    """An order of layers in which each follows as many others after its producers as it can.
-
-    The next layer is always the one whose last producer is furthest back; of several the one that the longest
-    way leads on from, in layers.
-    """
-    producers = [{read.producer for read in unit.reads if read.producer not in (None, at)}
-                 for at, unit in enumerate(units)]
-    readers: list[list[int]] = [[] for _ in units]
-    for at, made in enumerate(producers):
-        for producer in made:
-            readers[producer].append(at)
-    way = [0] * len(units)
-    for at in reversed(range(len(units))):
-        way[at] = 1 + max((way[reader] for reader in readers[at]), default=0)
-    order: list[int] = []
-    place: dict[int, int] = {}
-    left = set(range(len(units)))
-    while left:
-        ready = [at for at in left if producers[at] <= place.keys()]
-        after = {at: max((place[producer] for producer in producers[at]), default=-1) for at in ready}
-        unit = min(ready, key=lambda at: (after[at], -way[at], at))
-        place[unit] = len(order)
-        order.append(unit)
-        left.discard(unit)
-    return tuple(order)
 
 
 def _fitting(

@@ -19,17 +19,17 @@ from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
 TRIED = (
-    (1.0, "network"),
     (1.0, "apart"),
+    (1.0, "network"),
     (1.0, "waiting"),
-    (2.0, ""),
-    (1.4, ""),
-    (2.8, ""),
-    (0.7, ""),
+    (2.0, "best"),
+    (1.4, "best"),
+    (2.8, "best"),
+    (0.7, "best"),
 )
-"""Multiples of the price of a cycle for which layouts are chosen, and how: in the network's order, with layers
-apart from their readers, or as if no results arrived while others are made; where that led to the best plan so
-far, it holds from then on."""
+"""Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
+readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
+results arrived while others are made."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -115,7 +115,12 @@ def started(
         if starts and within is not None and within.expired:
             break
         try:
-            taken = best.apart() if how == "apart" else best.waiting() if how == "waiting" else best
+            if how == "apart":
+                taken = choice.apart()
+            elif how == "waiting":
+                taken = best.waiting()
+            else:
+                taken = choice if how == "network" else best
             layouts = taken.best(price * multiple)
             if search.done or (layouts, taken.order) in tried:
                 continue
