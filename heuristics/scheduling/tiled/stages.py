@@ -35,7 +35,7 @@ FAR = 2000
 THOROUGH = Effort(rounds=3, tries=16, most=32, far=FAR)
 """What smoothing tries around layers that differ from those of another plan, see `smoothed`."""
 
-HEATED = Effort(rounds=8, tries=32, most=32, far=FAR, heat=4.0)
+HEATED = replace(THOROUGH, rounds=6, heat=4.0)
 """What each call that smooths for as long as that gains tries."""
 
 GAIN = Fraction(1999, 2000)
