@@ -66,7 +66,14 @@ def smoothed(
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much smoothing tries, and what a cycle is worth, see `smoothed`."""
+    """How much smoothing tries, and what a cycle is worth.
+
+    Parameters
+    ----------
+    rounds, tries, most, far, widths, price : as of `smoothed`
+    heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
+        ("threshold accepting", Dueck and Scheuer, 1990)
+    """
 
     rounds: int = 4
     tries: int = 8
@@ -74,6 +81,7 @@ class Effort:
     far: int = 128
     widths: int = 5
     price: float = inf
+    heat: float = 0.0
 
     def worth(self, machine: TiledMachine) -> Floats:
         """Cycles that it is worth to spare a byte a link, and to spare it DRAM for a buffer."""
@@ -154,7 +162,9 @@ def smoothed_and_cycles(
             stored=stored,
             steps=plan.steps,
             hints=hints,
-            tries=machine_code.Tries(effort.rounds, effort.tries, effort.most, effort.far, effort.widths),
+            tries=machine_code.Tries(
+                effort.rounds, effort.tries, effort.most, effort.far, effort.widths, effort.heat
+            ),
             worth=effort.worth(machine),
             seed=seed,
             halt=halt,

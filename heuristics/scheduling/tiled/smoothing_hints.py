@@ -7,6 +7,7 @@ no longer is legal, or gains nothing, stays as completion made it.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,27 +121,31 @@ def _families(dag: AtomicDag) -> Int64s:
 
 def _steps(before: AtomicDag, smoothed: Plan, dag: AtomicDag, plan: Plan) -> Int32s:
     """Per step of a plan the step of another one: layers begin together, and steps in between follow."""
-    anchors = []
-    for atoms, of in ((before, smoothed), (dag, plan)):
-        begin = np.full(len(dag.units) + 1, of.steps, dtype=np.int64)
-        np.minimum.at(begin, atoms.unit, of.first)
-        anchors.append(np.maximum.accumulate(begin))
-    own, first = np.unique(anchors[0], return_index=True)
-    at = np.interp(np.arange(smoothed.steps), own, anchors[1][first])
+    own, first = np.unique(_begins(before, smoothed), return_index=True)
+    theirs = np.maximum.accumulate(_begins(dag, plan)[first])
+    at = np.interp(np.arange(smoothed.steps), own, theirs)
     steps: Int32s = np.minimum(at, plan.steps - 1).astype(np.int32)
     return steps
+
+
+def _begins(dag: AtomicDag, plan: Plan) -> Int64s:
+    """Per layer the step in which it begins, and the number of steps."""
+    begin = np.full(len(dag.units) + 1, plan.steps, dtype=np.int64)
+    np.minimum.at(begin, dag.unit, plan.first)
+    return begin
 
 
 def _stirred(old: tuple[AtomicDag, Plan], dag: AtomicDag, plan: Plan) -> Bools:
     """The steps of layers whose atoms or engines differ, of those right after them, and some before."""
     before, smoothed = old
     stirred = np.zeros(plan.steps, dtype=np.bool_)
-    for i, (mine, theirs) in enumerate(zip(dag.tilings, before.tilings, strict=True)):
+    begin, end = _begins(dag, plan), np.zeros(len(dag.units) + 1, dtype=np.int64)
+    np.maximum.at(end, dag.unit, plan.first)
+    for i, after in pairwise(np.argsort(begin, kind="stable").tolist()):
         own, other = (slice(*of.base[i : i + 2]) for of in (dag, before))
-        if mine != theirs or (plan.engine[own] != smoothed.engine[other]).any():
-            reach = slice(dag.base[i], dag.base[min(i + 2, len(dag.units))])
-            at = plan.first[reach]
-            stirred[max(0, int(at.min()) - AROUND) : int(at.max()) + 2] = True
+        same = dag.tilings[i] == before.tilings[i]
+        if not same or (plan.engine[own] != smoothed.engine[other]).any():
+            stirred[max(0, begin[i] - AROUND) : max(end[i], end[after]) + 2] = True
     return stirred
 
 
@@ -173,7 +178,7 @@ def follow(of: Setting, hints: Hints) -> Any:  # pragma: no cover
         if source < 0:
             source, holder = _from(of, g, casts.source[g], first, last)
         if source >= 0 and (source != casts.source[g] or first != casts.first[g] or last != casts.last[g]):
-            total += moved(of, g, source, holder, first, last, True)[1]
+            total += moved(of, g, source, holder, first, last, np.inf)[1]
     return total
 
 

@@ -48,6 +48,7 @@ class Tries(NamedTuple):
     rounds, tries, most : passes over all steps, moves per multicast, multicasts per step and pass
     far : steps before its use in which data may arrive
     widths : windows have 1, 2, 4 … steps, so many sizes of them; 1 for single steps
+    heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
     """
 
     rounds: int
@@ -55,10 +56,13 @@ class Tries(NamedTuple):
     most: int
     far: int
     widths: int
+    heat: float
 
 
 @compiled
-def _relieved(of: Setting, step: int, tries: Tries, suspects: Int64s, draws: Any) -> Any:  # pragma: no cover
+def _relieved(
+    of: Setting, step: int, tries: Tries, allowed: float, suspects: Int64s, draws: Any
+) -> Any:  # pragma: no cover
     """Try to shorten a step by one move; whether one was found, and cycles that the plan takes more."""
     n = suspects_of(of, step, tries.far, suspects)
     for _ in range(min(n, tries.most)):
@@ -67,14 +71,14 @@ def _relieved(of: Setting, step: int, tries: Tries, suspects: Int64s, draws: Any
         g = suspects[pick]
         n -= 1
         suspects[pick] = suspects[n]
-        gained, longer = _tried(of, g, tries, draws)
+        gained, longer = _tried(of, g, tries, allowed, draws)
         if gained:
             return True, longer
     return False, 0.0
 
 
 @compiled
-def _tried(of: Setting, g: int, tries: Tries, draws: Any) -> Any:  # pragma: no cover
+def _tried(of: Setting, g: int, tries: Tries, allowed: float, draws: Any) -> Any:  # pragma: no cover
     """Try to gain by one move of a multicast; whether one was found, and cycles that the plan takes more."""
     casts, copies = of.casts, of.copies
     low = earliest(of.net, casts, g, copies, of.loads, tries.far)
@@ -87,7 +91,7 @@ def _tried(of: Setting, g: int, tries: Tries, draws: Any) -> Any:  # pragma: no 
     for _ in range(tries.tries):
         legal, source, holder, first, last = proposed(of, g, low, top, tries.widths, draws)
         if legal:
-            gained, longer = moved(of, g, source, holder, first, last, False)
+            gained, longer = moved(of, g, source, holder, first, last, allowed)
             if gained:
                 return True, longer
     return False, 0.0
@@ -116,7 +120,7 @@ def _nearer(of: Setting, g: int, tries: int, draws: Any) -> Any:  # pragma: no c
         if source >= 0 and source != casts.source[g]:
             new = spent(of, g, source)
             if new < now:
-                gained, longer = moved(of, g, source, holder, first, last, False)
+                gained, longer = moved(of, g, source, holder, first, last, 0.0)
                 total += longer
                 if gained:
                     now = new
@@ -215,8 +219,9 @@ def level(
         for _twice in range(2):
             _pass(of)
             total += follow(of, hints)
-    for _ in range(tries.rounds):
+    for turn in range(tries.rounds):
         before = total
+        allowed = tries.heat * (tries.rounds - 1 - turn) / max(1, tries.rounds - 1)
         _pass(of)
         for step in range(steps):
             if halt[0] != 0:
@@ -227,7 +232,7 @@ def level(
             for _again in range(AGAIN):
                 if max(loads.wait[step], loads.task[step]) <= plain + 0.5:
                     break
-                relieved, longer = _relieved(of, step, tries, suspects, draws)
+                relieved, longer = _relieved(of, step, tries, allowed, suspects, draws)
                 total += longer
                 if not relieved:
                     break
@@ -239,6 +244,6 @@ def level(
                     longer, left = _nearer(of, g, tries.tries, draws)
                     total += longer
                     far[g] = left
-        if before - total < ENOUGH * before:
+        if allowed == 0.0 and before - total < ENOUGH * before:
             break
     return total

@@ -302,16 +302,17 @@ def spent(of: Setting, g: int, source: int) -> Any:  # pragma: no cover
 
 @compiled
 def moved(
-    of: Setting, g: int, source: int, holder: int, first: int, last: int, anyway: bool
+    of: Setting, g: int, source: int, holder: int, first: int, last: int, allowed: float
 ) -> Any:  # pragma: no cover
-    """Move a multicast; take it back where that gains nothing.
+    """Move a multicast; take it back where that costs more than is allowed.
 
     Parameters
     ----------
     of, g : the plan, and the multicast
     source, holder : where it comes from then, and the residency that this reads, -1 for DRAM
     first, last : its steps then
-    anyway : whether it stays even where that gains nothing
+    allowed : cycles, those that energy and plateaus are worth included, that the plan may take more by a move
+        that stays
 
     Returns
     -------
@@ -344,7 +345,7 @@ def moved(
             slowest(net, s, casts, of.due_starts, of.due, of.work, loads, scratch)
         delta += cost(loads, s)
         longer += max(loads.wait[s], loads.task[s])
-    if anyway or delta < -1e-6:
+    if delta < allowed - 1e-6:
         of.early[due] = min(of.early[due], first)
         return True, longer
     put(net, casts, g, -1.0, loads, scratch)

@@ -33,7 +33,14 @@ FAR = 2000
 """Steps before its use in which data may arrive, where a plan is smoothed for as long as that gains."""
 
 THOROUGH = Effort(rounds=3, tries=16, most=32, far=FAR)
-"""What each call that smooths for as long as that gains tries, see `smoothed`."""
+"""What smoothing tries around layers that differ from those of another plan, and in calls that follow each
+other while they gain much, see `smoothed`."""
+
+HEATED = replace(THOROUGH, rounds=6, heat=4.0)
+"""What further calls try, which gain more by then than those without heat."""
+
+STEEP = Fraction(199, 200)
+"""Calls without heat follow each other while each shortens the plan by more than this."""
 
 ROUGH = Effort(rounds=2, tries=4)
 """What smoothing tries where many plans are compared."""
@@ -201,18 +208,20 @@ class Stages:
         if not self.level:
             return judged
         seed = self.search.limits.seed if seed is None else seed
-        begun = seed
+        begun, trying = seed, THOROUGH
         while not self.search.done and (calls is None or seed - begun < calls):
             seed += 1
             key, answer = judged
             machine = self.search.problem.problem.machine
-            effort = replace(THOROUGH, price=cycle_price(self.search))
+            effort = replace(trying, price=cycle_price(self.search))
             plan = smoothed_and_cycles(
                 answer.dag, machine, answer.plan, effort, seed, limits=self.search.limits
             )[0]
             judged = min(judged, self.offered(answer.dag, plan, f"{self.name} smoothing"), key=itemgetter(0))
-            if judged[0] > key * GAIN:
+            if trying is HEATED and judged[0] > key * GAIN:
                 break
+            if judged[0] > key * STEEP:
+                trying = HEATED
         return judged
 
     def offered(self, dag: AtomicDag, plan: Plan, source: str) -> Judged:

@@ -127,11 +127,11 @@ def test_a_limit_amid_the_second_layouts_leaves_the_first(monkeypatch: pytest.Mo
     """Layouts that have a plan stay where time is up amid the next plan; without any the limit is told."""
     honest, plans, cut = layouts_method.planned, list[Judged](), list[str]()
 
-    def planned(stages: Stages, layouts: layouts_method.Layouts, source: str) -> Judged | None:
+    def planned(stages: Stages, layouts: layouts_method.Layouts, source: str, **given: Any) -> Judged | None:
         if plans:
             cut.append(source)
             raise LimitReachedError("amid the second plan")
-        judged = honest(stages, layouts, source)
+        judged = honest(stages, layouts, source, **given)
         assert judged is not None
         plans.append(judged)
         return judged

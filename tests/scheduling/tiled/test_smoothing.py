@@ -76,6 +76,39 @@ def test_transfers_of_a_similar_plan_are_taken_over(seed: int) -> None:
                 assert problem.evaluate(atoms, taken).cycles <= counted + 1
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_heated_plans_are_legal_and_counted_as_the_evaluator_does(seed: int) -> None:
+    """Moves that cost some cycles leave a plan legal; one pass alone has no heat."""
+    problem, dag = random_problem(random.Random(seed), MACHINES[seed % len(MACHINES)])
+    machine = problem.machine
+    plan = complete(dag, machine, *layer_sequential(dag, machine))
+    for heat in (0.5, 20.0, 1e6):
+        heated, counted = smoothed_and_cycles(dag, machine, plan, Effort(6, 12, 24, heat=heat), seed)
+        assert counted is not None
+        assert problem.evaluate(dag, heated).cycles <= counted + 1
+    once = [smoothed(dag, machine, plan, rounds=1, seed=seed)]
+    once.append(smoothed_and_cycles(dag, machine, plan, Effort(rounds=1, heat=50.0), seed)[0])
+    assert problem.evaluate(dag, once[0]).cycles == problem.evaluate(dag, once[1]).cycles
+    assert (once[0].transfers.first == once[1].transfers.first).all()
+
+
+def test_heat_leads_out_of_plans_that_no_single_move_shortens() -> None:
+    """Where smoothing without heat has come to an end, smoothing with heat goes on."""
+    machine = load_tiled_machine("atomic-8x8[engines=4x4,link=8]")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("makespan"))
+    dag = problem.dag(balanced_sizes(problem))
+    plan = complete(dag, machine, *layer_sequential(dag, machine, waves=True))
+    for seed in range(6):
+        plan = smoothed(dag, machine, plan, tries=32, most=32, far=2000, seed=seed)
+    cycles = problem.evaluate(dag, plan).cycles
+    ways = [
+        smoothed_and_cycles(dag, machine, plan, Effort(8, 32, 32, 2000, heat=heat), 99)[0]
+        for heat in (0.0, 4.0)
+    ]
+    plain, heated = (problem.evaluate(dag, way).cycles for way in ways)
+    assert heated < plain <= cycles
+
+
 def test_weights_of_a_second_layer_come_while_the_first_one_runs() -> None:
     """What completion lets arrive late comes early: a layer's weights cost nothing behind another layer."""
     machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,link=1,dram=1]")

@@ -18,7 +18,10 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 
 
 def arranged(
-    problem: TiledProblem, layouts: Sequence[Layout], limits: Limits | None = None
+    problem: TiledProblem,
+    layouts: Sequence[Layout],
+    limits: Limits | None = None,
+    order: Sequence[int] | None = None,
 ) -> tuple[AtomicDag, Int32s, Int32s]:
     """Atoms, and an engine and a round for each.
 
@@ -26,6 +29,12 @@ def arranged(
     it begins another, so that results leave while others are computed.  Where engines share a sum, the next
     one adds its part when the one before has finished with a box of results, or the last one adds all parts
     up at the end.
+
+    Parameters
+    ----------
+    layouts : of all layers
+    limits : within which that must be done
+    order : in which layers run; by default the network's
 
     Raises
     ------
@@ -37,7 +46,7 @@ def arranged(
         for unit, layout in zip(problem.units, layouts, strict=True)
     ]
     dag = problem.dag([tiling for tiling, _, _ in cut], limits)
-    engines, steps, now = [], [], 0
+    engines, steps, counts = [], [], []
     for unit, (layout, (_, group, number)) in enumerate(zip(layouts, cut, strict=True)):
         turns = [int(numbers.max()) + 1 for numbers in number]
         k, h, w, part = np.ix_(*number)
@@ -52,14 +61,25 @@ def arranged(
             # a chain's next engine makes its part of a box one turn later
             turn = (box + group[3]) * turns[3] + part
             count = (boxes + parts - 1) * turns[3]
-        for _ in range(problem.batch):
-            engines.append(engine.ravel())
-            steps.append(now + turn.ravel())
-            now += count
-    return dag, np.concatenate(engines).astype(np.int32), np.concatenate(steps).astype(np.int32)
+        engines += [engine.ravel()] * problem.batch
+        steps += [turn.ravel() + sample * count for sample in range(problem.batch)]
+        counts.append(problem.batch * count)
+    now = 0
+    begins = [0] * len(counts)
+    for unit in range(len(counts)) if order is None else order:
+        begins[unit] = now
+        now += counts[unit]
+    begun = np.repeat(np.array(begins), np.diff(dag.base))
+    return dag, np.concatenate(engines).astype(np.int32), (begun + np.concatenate(steps)).astype(np.int32)
 
 
-def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | None = None) -> Judged | None:
+def planned(
+    stages: Stages,
+    layouts: Layouts,
+    source: str,
+    like: AtomicPlan | None = None,
+    order: Sequence[int] | None = None,
+) -> Judged | None:
     """The plan of layouts, smoothed once, thoroughly where another plan is its start, and offered; ``None``
     where an atom fits no buffer.
 
@@ -69,9 +89,10 @@ def planned(stages: Stages, layouts: Layouts, source: str, like: AtomicPlan | No
     layouts : of all layers
     source : what the trace calls the plan
     like : as of `Stages.placed`
+    order : as of `arranged`
     """
     try:
-        dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits)
+        dag, engine, step = arranged(stages.search.problem.problem, layouts, stages.search.limits, order)
     except InputError:
         return None
     return stages.placed(dag, step, engine, source, like, thorough=like is not None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
@@ -34,6 +34,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
+from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
 
 PRICES = (1.0, 4.0, 0.25)
 """Multiples of the price of a cycle by which layouts of a layer are ranked."""
@@ -75,6 +76,8 @@ class _Way(NamedTuple):
 class LayoutChoice:
     """Layouts that the layers of a network may have, and what they take alone and in pairs.
 
+    What hides the wait of a pair of layers is the work of those that run between them in an order.
+
     Parameters
     ----------
     price : pJ that a cycle is worth, about
@@ -83,6 +86,10 @@ class LayoutChoice:
     limits : where they strike, there is no choice
     hasty : whether there are fewer layouts where the limits are expected to strike before a plan is there,
         and no choice where they are all the same
+
+    Attributes
+    ----------
+    order : in which layers run, by default the network's
 
     Raises
     ------
@@ -129,7 +136,7 @@ class LayoutChoice:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
                 self._of = [fewer[id(of)] for of in self._of]
         self._energy: dict[tuple[int, int], Floats] = {}
-        self._cycles: dict[tuple[int, int], Floats] = {}
+        self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
         told: dict[object, _Way | None] = {}
         before: dict[object, list[_Way]] = {}
@@ -151,6 +158,8 @@ class LayoutChoice:
         for pair in self._energy:
             for end in pair:
                 self._near[end].append(pair)
+        self.order: tuple[int, ...] = tuple(range(len(self._of)))
+        self._cycles = self._beyond_others(self._flowing)
 
     def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
         """The layouts of the layer that makes an operand, and of the one that reads it."""
@@ -180,14 +189,32 @@ class LayoutChoice:
 
     def _add(self, pair: tuple[int, int], way: _Way) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
-        for table, more in zip((self._energy, self._cycles, self._whole), way, strict=True):
+        for table, more in zip((self._energy, self._flowing, self._whole), way, strict=True):
             table[pair] = table.get(pair, 0.0) + self._problem.batch * more
 
     def waiting(self) -> LayoutChoice:
         """The same choice where no results arrive while others are made."""
         choice = copy(self)
-        choice._cycles = self._whole
+        choice._flowing = self._whole
+        choice._cycles = choice._beyond_others(self._whole)
         return choice
+
+    def apart(self) -> LayoutChoice:
+        """The same choice in the order of `order_apart`."""
+        choice = copy(self)
+        choice.order = order_apart(self._problem.units)
+        choice._cycles = choice._beyond_others(self._flowing)
+        return choice
+
+    def _beyond_others(self, cycles: Mapping[tuple[int, int], Floats]) -> dict[tuple[int, int], Floats]:
+        """What is left of the waits of pairs of layers beyond the work of the layers between them."""
+        work = [float(self._of[unit].cycles.min()) * self._problem.batch for unit in self.order]
+        ends = np.concatenate([[0.0], np.cumsum(work)])
+        at = {unit: place for place, unit in enumerate(self.order)}
+        return {
+            (first, second): np.maximum(0.0, waits - (ends[at[second]] - ends[at[first] + 1]))
+            for (first, second), waits in cycles.items()
+        }
 
     def _waits(self, wanted: Candidates) -> Floats:
         """Cycles in which weights pass a port that do not come before their layer begins."""

@@ -18,9 +18,18 @@ from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic, price
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
-TRIED = ((1.0, False), (1.0, True), (2.0, False), (1.4, False), (2.8, False), (0.7, False))
-"""Multiples of the price of a cycle for which layouts are chosen, and whether as if no results arrived while
-others are made; where that led to the best plan so far, it holds from then on."""
+TRIED = (
+    (1.0, "apart"),
+    (1.0, "network"),
+    (1.0, "waiting"),
+    (2.0, "best"),
+    (1.4, "best"),
+    (2.8, "best"),
+    (0.7, "best"),
+)
+"""Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
+readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
+results arrived while others are made."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -100,18 +109,24 @@ def started(
         problem, price, room=room, most=share, limits=search.limits, hasty=within is not None
     )
     starts: list[LayoutStart] = []
-    tried: set[Layouts] = set()
+    tried: set[tuple[Layouts, tuple[int, ...]]] = set()
     best = choice
-    for multiple, held in TRIED:
+    for multiple, how in TRIED:
         if starts and within is not None and within.expired:
             break
         try:
-            taken = choice.waiting() if held else best
+            if how == "apart":
+                taken = choice.apart()
+            elif how == "waiting":
+                taken = best.waiting()
+            else:
+                taken = choice if how == "network" else best
             layouts = taken.best(price * multiple)
-            if search.done or layouts in tried:
+            if search.done or (layouts, taken.order) in tried:
                 continue
-            tried.add(layouts)
-            judged = planned(stages, layouts, f"{stages.name} at {price * multiple:.3g} pJ")
+            tried.add((layouts, taken.order))
+            source = f"{stages.name} at {price * multiple:.3g} pJ"
+            judged = planned(stages, layouts, source, order=taken.order)
         except LimitReachedError:
             if not starts:
                 raise

@@ -84,7 +84,7 @@ class Stretches:
         within : limits after which no trial begins
         most : trials at most
         """
-        best, state, like = (self.state, base), self.state, base
+        best, state, like, order = (self.state, base), self.state, base, np.array(self.choice.order)
         accounts, failed, count, trials = self._account(stages, base), 0, TRIALS, 0
         while failed < PATIENCE and trials < most and not (within.expired or stages.search.done):
             for _ in range(count):
@@ -92,22 +92,23 @@ class Stretches:
                 if within.expired or stages.search.done:
                     break
                 changes, moved = self._changes(state, price_of(stages.search))
-                tried = planned(stages, moved, source, like[1]) if changes else None
+                tried = planned(stages, moved, source, like[1], self.choice.order) if changes else None
                 if tried is None:
                     continue
                 like, told = tried, self._account(stages, tried)
-                more = more_taken(stages.objective, accounts, told)
+                more = more_taken(stages.objective, accounts, told)[order]
                 kept, refused = list(state), np.zeros(len(state), dtype=np.bool_)
-                for units, part in zip(changes, layers_beside(changes, len(state)), strict=True):
+                for turns, part in zip(changes, layers_beside(changes, len(state)), strict=True):
                     if more[part].sum() < -MARGIN:
-                        kept[units.start : units.stop] = moved[units.start : units.stop]
+                        for unit in self.choice.order[turns.start : turns.stop]:
+                            kept[unit] = moved[unit]
                     else:
-                        refused[part] = True
+                        refused[order[part]] = True
                 accounts, state = np.where(refused, accounts, told), tuple(kept)
             if state == best[0]:
                 failed += 1
                 continue
-            judged = planned(stages, state, source, like[1])
+            judged = planned(stages, state, source, like[1], self.choice.order)
             if judged is not None and judged[0] < best[1][0]:
                 best, failed = (state, judged), 0
             else:
@@ -131,15 +132,17 @@ class Stretches:
         tried = self._planned(stages, moved, source, base) if changes else None
         if tried is None:
             return None
+        order = self.choice.order
         more = more_taken(stages.objective, self._account(stages, base), self._account(stages, tried))
+        more = more[list(order)]
         gained = [
-            units
-            for units, part in zip(changes, layers_beside(changes, len(state)), strict=True)
+            turns
+            for turns, part in zip(changes, layers_beside(changes, len(state)), strict=True)
             if more[part].sum() < -MARGIN
         ]
         best = (moved, tried) if tried[0] < base[0] else None
         if 0 < len(gained) < len(changes):
-            chosen = {unit for units in gained for unit in units}
+            chosen = {order[turn] for turns in gained for turn in turns}
             state = tuple(
                 new if unit in chosen else old
                 for unit, (old, new) in enumerate(zip(state, moved, strict=True))
@@ -151,16 +154,17 @@ class Stretches:
 
     def _planned(self, stages: Stages, state: Layouts, source: str, base: Judged) -> Judged | None:
         """The plan of some layouts, smoothed as far as the one that it is compared with."""
-        judged = planned(stages, state, source, base[1])
+        judged = planned(stages, state, source, base[1], self.choice.order)
         return judged if judged is None or not self.calls else stages.settled(judged, calls=self.calls)
 
     def _changes(self, state: Layouts, price: float) -> tuple[list[range], Layouts]:
-        """Stretches that have other layouts, and the layouts of all layers."""
+        """Stretches that have other layouts, as turns of the order, and the layouts of all layers."""
         numbers, changes, moved = self.numbers, list[range](), state
         first = numbers.randrange(min(len(state), APART[1] + 2))
         while first < len(state):
-            units = range(first, min(len(state), first + numbers.choice(LENGTHS)))
-            first = units[-1] + 1 + numbers.randint(*APART)
+            turns = range(first, min(len(state), first + numbers.choice(LENGTHS)))
+            units = self.choice.order[turns.start : turns.stop]
+            first = turns.stop + numbers.randint(*APART)
             if numbers.random() < CUTS:
                 unit = numbers.choice(units)
                 other = (*moved[:unit], recut(moved[unit], numbers), *moved[unit + 1 :])
@@ -168,7 +172,7 @@ class Stretches:
                 dearer = price * 2.0 ** numbers.uniform(*DEARER)
                 other = self.choice.rechosen(moved, units, dearer, numbers, SPREAD)
             if other != moved:
-                changes.append(units)
+                changes.append(turns)
                 moved = other
         return changes, moved
 
