@@ -12,11 +12,12 @@ from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, operators
+from written_out import keys_of_mappings
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost.base import ByStore
 from tilewright.formulation.mapping.nests.arrangements import Segment, useful_dims
-from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_cycles, splits
+from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_cycles, least_key, splits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
@@ -66,6 +67,34 @@ def test_compulsory_transfers_use_their_own_port(shape: tuple[int, int, int], po
     best = solve(layer_problem(operator, engine, parse_objective("cycles")), "branch")
     assert best.key is not None
     assert best.key >= 64 * elements
+
+
+@settings(max_examples=effort(12))
+@given(st.data())
+def test_no_mapping_is_faster_than_compulsory_transfers(data: st.DataObject) -> None:
+    """All mappings of random machines written out, or random ones, with arrays and bypass."""
+    sharing = data.draw(st.integers(0, 3)) == 0
+    operator, engine = data.draw(operators(most=24)), data.draw(hierarchies(sharing=sharing))
+    problem = layer_problem(operator, engine, parse_objective("cycles"))
+    least = least_cycles(operator, engine)
+    assert all(least <= cycles for cycles in keys_of_mappings(data, problem, 60))
+
+
+@pytest.mark.parametrize("objective", ["cycles", "edp", "ed2p"])
+def test_levels_that_must_store_move_all_through_their_ports(objective: str) -> None:
+    """A port inside takes operands and results: 192 elements, two cycles each; the outermost ones do not."""
+    outer = MemoryLevel("DRAM", None, Fraction(9), Fraction(9), double_buffered=False)
+    port = Fraction(1, 2)
+    inner = MemoryLevel("L1", 512, Fraction(1), Fraction(1), read_bandwidth=port, write_bandwidth=port)
+    last = MemoryLevel("L2", 16, Fraction(0), Fraction(0))
+    engine = Engine("three", "hierarchy", 16, ZERO, Fraction(500), (outer, inner, last))
+    operator = gemm(m=8, n=8, k=8)
+    assert least_cycles(operator, engine) == 512
+    array = Fanout((ArrayAxis("x", 8), ArrayAxis("y", 8)))
+    spread = replace(engine, levels=(outer, replace(inner, fanout=array), last))
+    assert least_cycles(operator, spread) == 2 * 192
+    problem = layer_problem(operator, spread, parse_objective(objective))
+    assert least_key(problem) <= (solve(problem, "branch").key or 0)
 
 
 @pytest.mark.parametrize(
