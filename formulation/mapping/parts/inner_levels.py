@@ -13,13 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import count
 
 from tilewright.formulation.expression import Expr, Variable, as_expr, choose, maximum, total
 from tilewright.formulation.mapping.cost.base import whole
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
-from tilewright.formulation.mapping.cost.hierarchy_counts import selected_counts
-from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.remainders import MergedCuts
 from tilewright.formulation.mapping.parts.outer_levels import first_levels, moved_knowing_inside
@@ -239,33 +236,9 @@ def _levels(
                 merged = 1 + stores.levels.index(source) if source in stores.levels else 0
                 if merged or fills:
                     sources[tensor.name] = Place(source, merged)
-        busy = (
-            busy_cycles(engine, nest, _ports(problem, stores, nest)) if level == stores.levels[-1] else None
-        )
+        busy = busy_cycles(engine, nest) if level == stores.levels[-1] else None
         levels.append((level, spent, own_cycles(engine, nest, Place(level, number), sources, busy)))
     return levels
-
-
-def _ports(problem: LayerProblem, stores: InnerStores, nest: Nest) -> list[Expr]:
-    """Cycles in which the ports of some levels, and of those outside that tensors come from, are busy.
-
-    Set-up cycles are left out.  One block stands for all loops outside, so nothing is moved more often.
-    """
-    engine, operator = problem.engine, problem.operator
-    if engine.starts or operator.turns > 1:
-        return []
-    times: list[Expr] = []
-    places = [*((source, 0) for source in sorted({*stores.sources})), *zip(stores.levels, count(1))]
-    for level, place in places:
-        reads: list[tuple[Role, Expr]] = []
-        writes: list[tuple[Role, Expr]] = []
-        for tensor, source, own in zip(operator.tensors, stores.sources, stores.stored, strict=True):
-            if level == source or level in own:
-                counts = selected_counts(nest, tensor, place, whole_run=False)
-                reads.append((tensor.role, total([counts.reads, counts.drains])))
-                writes.append((tensor.role, total([counts.fills, counts.updates])))
-        times += port_times(engine, engine.levels[level], reads, writes)
-    return times
 
 
 def _machine(problem: LayerProblem, stores: InnerStores) -> Engine:

@@ -27,19 +27,19 @@ class Place(NamedTuple):
     merged: int
 
 
-def busy_cycles(engine: Engine, nest: Nest, ports: Sequence[Expr] = ()) -> Expr:
-    """Cycles of all that overlaps, in a turn: of computing, and of what passes the ports of some level.
+def busy_cycles(engine: Engine, nest: Nest) -> Expr:
+    """Cycles, in a turn, of what overlaps: of computing, and of what must pass the ports of some level.
 
     Parameters
     ----------
     engine : the machine
     nest : on a machine that has one level for several
-    ports : cycles of some of them, as far as tiles tell
     """
     operator = nest.operator
     peak = -(-operator.iterations // nest.cap(nest.spatial))
     transfers = least_transfers(operator, engine) // operator.turns
-    return maximum([tighten(nest.steps(), lower=peak), *([transfers] if transfers > peak else []), *ports])
+    computing = tighten(nest.steps(), lower=peak)
+    return maximum([computing, transfers]) if transfers > peak else computing
 
 
 def own_cycles(
