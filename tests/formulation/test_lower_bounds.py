@@ -12,11 +12,12 @@ from effort import effort
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from instances import hierarchies, operators
+from written_out import keys_of_mappings
 
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost.base import ByStore
 from tilewright.formulation.mapping.nests.arrangements import Segment, useful_dims
-from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_cycles, splits
+from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_cycles, least_key, splits
 from tilewright.formulation.mapping.problem import layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
@@ -66,6 +67,44 @@ def test_compulsory_transfers_use_their_own_port(shape: tuple[int, int, int], po
     best = solve(layer_problem(operator, engine, parse_objective("cycles")), "branch")
     assert best.key is not None
     assert best.key >= 64 * elements
+
+
+@settings(max_examples=effort(12))
+@given(st.data())
+def test_no_mapping_is_faster_than_compulsory_transfers(data: st.DataObject) -> None:
+    """All mappings of random machines written out, or random ones, with arrays and bypass."""
+    sharing = data.draw(st.integers(0, 3)) == 0
+    operator, engine = data.draw(operators(most=24)), data.draw(hierarchies(sharing=sharing))
+    problem = layer_problem(operator, engine, parse_objective("cycles"))
+    least = least_cycles(operator, engine)
+    assert all(least <= cycles for cycles in keys_of_mappings(data, problem, 60))
+
+
+@pytest.mark.parametrize(
+    ("array", "bypassed", "least"), [(None, False, 512), (1, False, 384), (1, True, 8), (0, False, 8)]
+)
+def test_levels_that_must_store_move_all_through_their_ports(
+    array: int | None, bypassed: bool, least: int
+) -> None:
+    """A port takes 192 elements, two cycles each, but not where it may be bypassed, or is one of 64."""
+    port, roles = Fraction(1, 2), frozenset(Role)
+    levels = [
+        MemoryLevel("DRAM", None, Fraction(9), Fraction(9), double_buffered=False),
+        MemoryLevel("L1", 512, Fraction(1), Fraction(1), read_bandwidth=port, write_bandwidth=port),
+        MemoryLevel("L2", 16, ZERO, ZERO),
+    ]
+    if bypassed:
+        levels[1] = replace(levels[1], may_bypass=roles)
+    if array is not None:
+        levels[array] = replace(levels[array], fanout=Fanout((ArrayAxis("x", 8), ArrayAxis("y", 8))))
+    engine = Engine("three", "hierarchy", 16, ZERO, Fraction(500), tuple(levels))
+    operator = gemm(m=8, n=8, k=8)
+    for objective in ("cycles", "ed2p"):
+        problem = layer_problem(operator, engine, parse_objective(objective))
+        best = solve(problem, "branch").key
+        assert best is not None
+        assert least_key(problem) <= best
+    assert least_cycles(operator, engine) == least
 
 
 @pytest.mark.parametrize(

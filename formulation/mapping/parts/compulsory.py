@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from operator import ge
 
-from tilewright.formulation.expression import Expr, as_expr
+from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.cost.hierarchy_cycles import port_times
 from tilewright.formulation.mapping.problem import LayerProblem
@@ -59,7 +59,7 @@ def least_energy(operator: Operator, engine: Engine) -> Fraction:
 
 
 def least_cycles(operator: Operator, engine: Engine) -> int:
-    """Cycles of a full array, or of compulsory transfers through the ports at which tensors start."""
+    """Cycles of a full array, or of compulsory transfers through the ports of some level."""
     return max(least_compute(operator, engine), least_transfers(operator, engine))
 
 
@@ -69,16 +69,48 @@ def least_compute(operator: Operator, engine: Engine) -> int:
 
 
 def least_transfers(operator: Operator, engine: Engine) -> int:
-    """Cycles in which those ports hand out every operand once and take every result once."""
-    cycles = [0]
-    for port in {0, *engine.starts.values()}:
-        moved: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
-        for tensor in operator.tensors:
-            if engine.starts.get(tensor.role, 0) == port:
-                moved[tensor.is_output].append((tensor.role, as_expr(touched(operator, tensor))))
-        times = port_times(engine, engine.levels[port], moved[False], moved[True])
-        cycles += [evaluate(time, {}) for time in times]
+    """Cycles in which the ports of some level move at least what must pass them, hidden or not.
+
+    First fills and last drains come on top.
+    """
+    cycles, outside = [0], 1
+    for index, level in enumerate(engine.levels):
+        handed, taken = _passing(operator, engine, index)
+        # One instance moves no less than all of them on average.
+        reads, writes = (
+            [(role, as_expr(-(-count // outside))) for role, count in moved] for moved in (handed, taken)
+        )
+        cycles += [evaluate(time, {}) for time in port_times(engine, level, reads, writes)]
+        if level.fanout is not None:
+            if level.fanout.sharing:
+                break  # buffers inside hold parts of a tile and pass them on
+            outside *= level.fanout.instances
     return operator.turns * max(cycles)
+
+
+def _passing(
+    operator: Operator, engine: Engine, index: int
+) -> tuple[list[tuple[Role, int]], list[tuple[Role, int]]]:
+    """Elements per role that a level's ports read and write at least, in all of its instances together.
+
+    A level that must store a tensor takes each of its elements from one side and hands it to the other.
+    """
+    level = engine.levels[index]
+    reads: list[tuple[Role, int]] = []
+    writes: list[tuple[Role, int]] = []
+    for tensor in operator.tensors:
+        store, elements = engine.store_behind(index, tensor.role), touched(operator, tensor)
+        if store is None or (store and tensor.role not in level.keeps - level.may_bypass):
+            continue
+        inside = elements
+        if not any(tensor.role in inner.keeps for inner in engine.levels[index + 1 :]):
+            inside = max(elements, least_accesses(operator, engine, tensor, index))
+        if tensor.is_output:
+            writes.append((tensor.role, inside))
+        else:
+            reads.append((tensor.role, inside))
+            writes += [(tensor.role, elements)] * (store > 0)
+    return reads, writes
 
 
 def touched(operator: Operator, tensor: Tensor) -> int:

@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.remainders import MergedCuts
 from tilewright.formulation.mapping.parts.outer_levels import first_levels, moved_knowing_inside
-from tilewright.formulation.mapping.parts.storage_cycles import Place, own_cycles
+from tilewright.formulation.mapping.parts.storage_cycles import Place, busy_cycles, own_cycles
 from tilewright.formulation.mapping.parts.storage_parts import StoragePart, energy_problem, place_in
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
@@ -226,8 +226,6 @@ def _levels(
     model, engine = problem.model, problem.engine
     assert isinstance(model, Hierarchy)
     by_store, last = model.energy_by_store(nest, moved), nest.temporal[-1]
-    # Inside the last of these levels there are none.
-    ending = replace(engine, levels=engine.levels[: stores.levels[-1] + 1])
     levels: list[tuple[int, Expr, Expr]] = []
     for number, (level, place) in enumerate(zip(stores.levels, nest.temporal[1:], strict=True), start=1):
         spent = total(part for at, part in by_store.items() if min(at, last) == place)
@@ -238,7 +236,8 @@ def _levels(
                 merged = 1 + stores.levels.index(source) if source in stores.levels else 0
                 if merged or fills:
                     sources[tensor.name] = Place(source, merged)
-        levels.append((level, spent, own_cycles(ending, nest, Place(level, number), sources)))
+        busy = busy_cycles(engine, nest) if level == stores.levels[-1] else None
+        levels.append((level, spent, own_cycles(engine, nest, Place(level, number), sources, busy)))
     return levels
 
 

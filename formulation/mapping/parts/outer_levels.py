@@ -20,7 +20,7 @@ from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last,
 from tilewright.formulation.mapping.demands.constraints import Constraints
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.orders import OrderClass
-from tilewright.formulation.mapping.parts.compulsory import least_compute
+from tilewright.formulation.mapping.parts.compulsory import least_cycles
 from tilewright.formulation.mapping.parts.least_inside import LeastInside
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import build_space
@@ -107,7 +107,7 @@ def outer_problem(problem: LayerProblem, last: int) -> LayerProblem:
 def _cycles(problem: LayerProblem, nest: Nest) -> Expr:
     """Cycles of the outermost level's ports, or of a full array, and those that nothing hides."""
     hidden, exposed = port_time(nest, 0, True), port_time(nest, 0, False)
-    busy = maximum([least_compute(problem.operator, problem.engine), *([] if hidden is None else [hidden])])
+    busy = maximum([least_cycles(problem.operator, problem.engine), *([] if hidden is None else [hidden])])
     ends = [
         time
         for index, level in enumerate(nest.engine.levels)

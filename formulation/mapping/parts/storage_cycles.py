@@ -2,8 +2,8 @@
 
 The latency of the ``hierarchy`` model is the slowest of all that overlaps, and on top of it what nothing
 hides: the first fill and the last drain of every double-buffered level, which its own tiles decide.
-Computing overlaps; it counts with the innermost level, whose tiles and arrays decide it.  What overlaps with
-computing is left out.
+Computing overlaps; it counts with the innermost level, whose tiles and arrays decide it.  Of what overlaps
+with computing only what must pass the ports of some level counts, whatever the tiles.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tilewright.formulation.expression import Expr, maximum, tighten, total
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_tiles, first_times
 from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.parts.compulsory import least_transfers
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.workloads.mapping.operator import Tensor
 
@@ -26,7 +27,24 @@ class Place(NamedTuple):
     merged: int
 
 
-def own_cycles(engine: Engine, nest: Nest, place: Place, sources: MappingABC[str, Place]) -> Expr:
+def busy_cycles(engine: Engine, nest: Nest) -> Expr:
+    """Cycles, in a turn, of what overlaps: of computing, and of what must pass the ports of some level.
+
+    Parameters
+    ----------
+    engine : the machine
+    nest : on a machine that has one level for several
+    """
+    operator = nest.operator
+    peak = -(-operator.iterations // nest.cap(nest.spatial))
+    transfers = least_transfers(operator, engine) // operator.turns
+    computing = tighten(nest.steps(), lower=peak)
+    return maximum([computing, transfers]) if transfers > peak else computing
+
+
+def own_cycles(
+    engine: Engine, nest: Nest, place: Place, sources: MappingABC[str, Place], busy: Expr | None = None
+) -> Expr:
     """Cycles of the stores at one level of a machine.
 
     Parameters
@@ -35,12 +53,10 @@ def own_cycles(engine: Engine, nest: Nest, place: Place, sources: MappingABC[str
     nest : on a machine that has one level for several
     place : of the level; where nothing is stored there, the other machine may lack it
     sources : where those tensors come from that the level stores, by their names
+    busy : cycles of all that overlaps, where they count with this level
     """
     operator = nest.operator
-    cycles: list[Expr] = []
-    if place.level == len(engine.levels) - 1:
-        peak = -(-operator.iterations // nest.cap(nest.spatial))
-        cycles.append(tighten(nest.steps(), lower=peak))
+    cycles = [] if busy is None else [busy]
     if engine.levels[place.level].double_buffered and not engine.starts:  # ports of fused layers are others
         for is_output in (False, True):
             tensors = [t for t in operator.tensors if t.name in sources and t.is_output is is_output]

@@ -23,8 +23,8 @@ from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
 from tilewright.formulation.mapping.demands.constraints import Constraints
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
-from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_compute, touched
-from tilewright.formulation.mapping.parts.storage_cycles import Place, own_cycles
+from tilewright.formulation.mapping.parts.compulsory import least_accesses, least_cycles, touched
+from tilewright.formulation.mapping.parts.storage_cycles import Place, busy_cycles, own_cycles
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import Alike, MapSpace, build_space
 from tilewright.formulation.objective import parse_objective
@@ -104,14 +104,14 @@ def compulsory(
 
     Parameters
     ----------
-    weight : what a cycle of a full array costs with the reads of PEs, pJ
+    weight : what a cycle costs with the reads of PEs, pJ
     known : what tensors of the problem cost in parts, which many of them share; added to
     """
     operator, engine = problem.operator, problem.engine
     known = {} if known is None else known
     least = 0.0
     if part.level == len(engine.levels) - 1:
-        least += float(engine.mac_energy * operator.iterations + weight * least_compute(operator, engine))
+        least += float(engine.mac_energy * operator.iterations + weight * least_cycles(operator, engine))
     for place, (source, stored) in enumerate(zip(part.sources, part.stored, strict=True)):
         if source is not None:
             own = part.level, place, source, stored
@@ -238,7 +238,9 @@ def _cycles(problem: LayerProblem, part: StoragePart, nest: Nest) -> Expr:
         for tensor, source, is_stored in places
         if is_stored and source is not None
     }
-    return own_cycles(engine, nest, Place(part.level, len(nest.engine.levels) - 1), sources)
+    place = Place(part.level, len(nest.engine.levels) - 1)
+    busy = busy_cycles(engine, nest) if part.level == len(engine.levels) - 1 else None
+    return own_cycles(engine, nest, place, sources, busy)
 
 
 def machine_of_part(problem: LayerProblem, part: StoragePart) -> Engine:
