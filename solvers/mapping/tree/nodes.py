@@ -73,7 +73,8 @@ class Leaves:
 
     Parameters
     ----------
-    groups : axis groups of the problem
+    problem : whose decisions they are
+    groups : its axis groups
     rows : of each group, shape (groups, decisions)
     chosen : the options of choices
     energy, cycles, keys : shape (decisions,)
