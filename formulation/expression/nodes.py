@@ -367,6 +367,9 @@ def product(factors: Iterable[Expr | int]) -> Expr:
             constant *= factor
     if not opened or not constant:
         return as_expr(constant)
+    if len(opened) == 1:
+        core = opened[0]
+        return _sum(((constant, core),), 0) if constant < 0 else _scaled(core, constant)
     # Factors of one axis group form one factor: readers tabulate it, and its trip counts and tiles telescope
     # there.
     local: dict[str, list[Expr]] = {}

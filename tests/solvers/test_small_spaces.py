@@ -1,4 +1,4 @@
-"""Small spaces whose decisions are all costed at once: one by one, in exact integers, and by the evaluator."""
+"""Small spaces whose decisions are all costed at once, beside exact integers and the evaluator."""
 
 from __future__ import annotations
 

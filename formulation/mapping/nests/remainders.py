@@ -69,7 +69,14 @@ class MergedCuts(Nest):
     def delivered(
         self, tensor: Tensor, boundary: int, spread: Spread, slides: bool = False, times: Expr | None = None
     ) -> Expr:
-        """Outside the block, what any tiles come to at least, whatever moves them."""
+        """Outside the block, what any tiles come to at least, whatever moves them.
+
+        Parameters
+        ----------
+        tensor, boundary, spread : whose tiles, where they are stored, and which instances count
+        slides : whether the store keeps the overlap of consecutive tiles
+        times : what every element counts (1)
+        """
         if boundary > self.merged:
             return super().delivered(tensor, boundary, spread, slides, times)
         least = self._least(tensor)
