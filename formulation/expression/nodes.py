@@ -11,10 +11,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, cast
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
-_interned: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
-_kept: Callable[[Hashable], ref[Expr] | None] = _interned.data.get  # type: ignore[attr-defined]
+_interned: dict[Hashable, ref[Expr]] = {}  # those that are forgotten, too, until these are as many as others
+_LEAST_ROOM = 1 << 13
+_room = _LEAST_ROOM  # nodes at which those that are forgotten go
 _constants: dict[int, Expr] = {}  # small ones stay
 _SMALL = 1 << 12
 _making = threading.RLock()
@@ -59,9 +60,9 @@ class Expr:
 def known_node(key: Hashable) -> Expr | None:
     """The node with this key, which begins with its class; ``None`` where it does not exist yet.
 
-    Most expressions exist already, so it is looked up without a lock, in the plain dictionary beneath.
+    Most expressions exist already, so it is looked up without a lock.
     """
-    reference = _kept(key)
+    reference = _interned.get(key)
     return None if reference is None else reference()
 
 
@@ -73,11 +74,22 @@ def make_node(cls: type[Expr], children: Sequence[Expr], key: Hashable, **fields
     # Variables below a node, and the one axis group that they belong to, if it is one: such a node can be
     # tabulated.
     node.support, node.group = _below(children)
-    with _making:  # another thread may have made it meanwhile
+    return _keep(key, node)
+
+
+def _keep(key: Hashable, node: Expr) -> Expr:
+    """Have a node known by its key; returns it, or the one that another thread has made meanwhile."""
+    global _room
+    with _making:
         known = known_node(key)
-        if known is None:
-            known = _interned[key] = node
-    return known
+        if known is not None:
+            return known
+        if len(_interned) >= _room:
+            for forgotten in [key for key, reference in _interned.items() if reference() is None]:
+                del _interned[forgotten]
+            _room = max(_LEAST_ROOM, 2 * len(_interned))
+        _interned[key] = ref(node)
+    return node
 
 
 def _below(children: Sequence[Expr]) -> tuple[frozenset[Variable], str | None]:
@@ -287,8 +299,7 @@ def _constant(value: int) -> Expr:
     """A constant that does not exist yet."""
     node = Constant.__new__(Constant)
     node.value, node.support, node.group = value, _NO_VARIABLES, None
-    with _making:
-        return _interned.setdefault((Constant, value), node)
+    return _keep((Constant, value), node)
 
 
 def total(terms: Iterable[Expr | int]) -> Expr:
@@ -356,6 +367,9 @@ def product(factors: Iterable[Expr | int]) -> Expr:
             constant *= factor
     if not opened or not constant:
         return as_expr(constant)
+    if len(opened) == 1:
+        core = opened[0]
+        return _sum(((constant, core),), 0) if constant < 0 else _scaled(core, constant)
     # Factors of one axis group form one factor: readers tabulate it, and its trip counts and tiles telescope
     # there.
     local: dict[str, list[Expr]] = {}

@@ -135,6 +135,12 @@ class MemoryLevel:
         return (self.read_energy, self.write_energy, *own)
 
     @property
+    def has_bandwidth(self) -> bool:
+        """Whether the bandwidth of any port is a limit."""
+        rates = (self.read_bandwidth, self.write_bandwidth, self.shared_bandwidth)
+        return any(rate is not None for rate in rates)
+
+    @property
     def particulars(self) -> dict[str, bool]:
         """What sets roles or ports apart, by the field of a machine file: whether the level has it."""
         return {

@@ -6,7 +6,6 @@ import gc
 import math
 import sys
 import threading
-from collections.abc import Mapping as MappingABC
 from fractions import Fraction
 from itertools import product as cartesian
 
@@ -27,6 +26,7 @@ from tilewright.formulation.expression import (
     function,
     is_one,
     maximum,
+    nodes,
     product,
     rounded,
     tighten,
@@ -222,20 +222,31 @@ def test_expressions_are_forgotten_with_their_last_user() -> None:
     scratch = Variable("scratch", (1, 2))
     small = [as_expr(n) for n in range(50)]
     gc.collect()
-    before = len(_interned())
+    before = _alive()
     parts = [scratch * n + X for n in range(2, 50)]
-    assert len(_interned()) >= before + 48
+    assert _alive() >= before + 48
     del parts
     gc.collect()
-    assert len(_interned()) <= before
+    assert _alive() <= before
     assert all(as_expr(n) is constant for n, constant in enumerate(small))
     assert evaluate(scratch * 3 + X, {scratch: 2, X: 1}) == 7
 
 
-def _interned() -> MappingABC[object, Expr]:
-    from tilewright.formulation.expression import nodes
+def test_places_of_forgotten_expressions_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are never more than the others and some room; what lives stays one node."""
+    gc.collect()
+    monkeypatch.setattr(nodes, "_LEAST_ROOM", 100)
+    monkeypatch.setattr(nodes, "_room", 100)
+    kept = [X * n for n in range(2, 50)]
+    for n in range(2_000):
+        assert len((X + Variable(f"scratch {n}", (1, 2))).support) == 2
+    assert len(nodes._interned) <= max(100, 2 * _alive()) + 1
+    assert all(X * n is own for n, own in enumerate(kept, 2))
 
-    return nodes._interned
+
+def _alive() -> int:
+    """How many expressions somebody uses."""
+    return sum(reference() is not None for reference in nodes._interned.values())
 
 
 def test_a_difference_is_a_sum_with_a_negative_coefficient() -> None:

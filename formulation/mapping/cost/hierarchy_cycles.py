@@ -20,6 +20,7 @@ from tilewright.formulation.mapping.cost.hierarchy_setup import (
     issued,
     rounded_up,
     set_ups,
+    sets_up,
     timed_reads,
 )
 from tilewright.formulation.mapping.nests.nest import Nest
@@ -75,6 +76,8 @@ def port_time(nest: Nest, level: int, behind: bool) -> Expr | None:
         store is not double-buffered
     """
     memory = nest.engine.levels[level]
+    if not (memory.has_bandwidth or sets_up(memory)):
+        return None
     reads: list[tuple[Role, Expr]] = []
     writes: list[tuple[Role, Expr]] = []
     set_up: list[Charge] = []
@@ -146,6 +149,8 @@ def first_and_last(nest: Nest, level: int) -> list[Expr]:
         tensors = [t for t in nest.operator.tensors if t.is_output is role_is_output]
         times: list[Expr] = []
         for source, outer in enumerate(nest.engine.levels[:level]):
+            if all(rate is None for rate in _first_rates(outer, is_output=role_is_output)):
+                continue
             stores = [(tensor, nest.engine.store_behind(source, tensor.role)) for tensor in tensors]
             sizes = [
                 (tensor.role, first_tiles(nest, tensor, store, level))
@@ -170,8 +175,13 @@ def first_times(
     is_output : whether all of them are outputs
     """
     taken = [(role, size) for role, size in sizes if size is not None]
-    rates = (outer.write_bandwidth if is_output else outer.read_bandwidth, outer.shared_bandwidth)
+    rates = _first_rates(outer, is_output=is_output)
     return [transfer(engine, outer, taken, rate) for rate in rates if taken and rate is not None]
+
+
+def _first_rates(outer: MemoryLevel, *, is_output: bool) -> tuple[Fraction | None, Fraction | None]:
+    """What may limit first tiles that come from a level, or last ones that go there; ``None`` for nothing."""
+    return outer.write_bandwidth if is_output else outer.read_bandwidth, outer.shared_bandwidth
 
 
 def first_tiles(nest: Nest, tensor: Tensor, source: int, level: int) -> Expr | None:

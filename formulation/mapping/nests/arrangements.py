@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import lru_cache
 from itertools import combinations, pairwise
 
 from tilewright.formulation.mapping.nests.orders import sliding_dims
@@ -73,16 +74,21 @@ class Segment:
         return [(level, name) for level in self.levels for name in _kept(operator, engine, level)]
 
 
-def segments(engine: Engine) -> list[Segment]:
+def segments(engine: Engine) -> tuple[Segment, ...]:
     """The segments of an engine, outermost first; the first one is its outermost level alone."""
-    count = len(engine.levels)
-    fed = [index > 0 and engine.levels[index - 1].fanout is not None for index in range(count)]
+    return _divided(tuple([level.fanout is not None for level in engine.levels]))
+
+
+@lru_cache(maxsize=1 << 10)
+def _divided(feeds: tuple[bool, ...]) -> tuple[Segment, ...]:
+    """The segments of levels of which some feed arrays."""
+    fed = (False, *feeds)
     # The outermost level holds whole tensors, so it is a segment of its own.
-    starts = [index for index in range(count) if index < 2 or fed[index]]
-    return [
+    starts = [index for index in range(len(feeds)) if index < 2 or fed[index]]
+    return tuple(
         Segment(range(start, end), fed[start])
-        for start, end in zip(starts, [*starts[1:], count], strict=True)
-    ]
+        for start, end in zip(starts, [*starts[1:], len(feeds)], strict=True)
+    )
 
 
 def even_arrangement(operator: Operator, engine: Engine) -> Arrangement:
@@ -94,20 +100,25 @@ def even_arrangement(operator: Operator, engine: Engine) -> Arrangement:
 
 
 def arrangements(operator: Operator, engine: Engine, reduction: Reduction) -> Iterator[Arrangement]:
-    """Arrangements of the uneven space, outermost slot first; the even one belongs to the space besides."""
-    yield from _of_segments(operator, engine, segments(engine), reduction)
+    """Arrangements of the uneven space, outermost slot first; the even one belongs to the space besides.
 
+    One after the other, so that whoever asks may stop: there may be very many.
+    """
+    parts = segments(engine)
+    known: list[list[Arrangement]] = [[] for _ in parts]  # of each segment, once all have been made
 
-def _of_segments(
-    operator: Operator, engine: Engine, parts: Sequence[Segment], reduction: Reduction
-) -> Iterator[Arrangement]:
-    """One after the other, so that whoever asks may stop: there may be very many."""
-    if not parts:
-        yield ()
-        return
-    for slots in of_segment(operator, engine, parts[0], reduction):
-        for inner in _of_segments(operator, engine, parts[1:], reduction):
-            yield (*slots, *inner)
+    def inside(first: int) -> Iterator[Arrangement]:
+        if first == len(parts):
+            yield ()
+            return
+        made: list[Arrangement] = []
+        for slots in known[first] or of_segment(operator, engine, parts[first], reduction):
+            made.append(slots)
+            for inner in inside(first + 1):
+                yield (*slots, *inner)
+        known[first] = made
+
+    yield from inside(0)
 
 
 def _kept(operator: Operator, engine: Engine, level: int) -> tuple[str, ...]:
@@ -147,6 +158,7 @@ def of_segment(
             for subset in combinations(items, n)
             if _closed(subset, items)
         ]
+    fixed = is_fixed(operator, engine, segment)
     for first in firsts:
         lead = leading(operator, engine, segment, first) if first else ()
         for order in _sequences([item for item in items if item not in first]):
@@ -155,9 +167,9 @@ def of_segment(
                 before = {*first, *order[:index]}
                 dims = useful_dims(operator, engine, segment, (level, name), before)
                 points.append(Slot(level, (name,), dims))
-            settled = _settled(operator, engine, tuple(points))
-            if not _repeats(operator, engine, settled):
-                yield settled
+            settled = _settled(operator, points) if fixed else points
+            if not (fixed and _repeats(operator, settled)):
+                yield tuple(settled)
 
 
 def leading(
@@ -290,28 +302,27 @@ def is_spread(engine: Engine, slots: Arrangement) -> bool:
 
 def neighbouring_slots(engine: Engine, slots: Arrangement) -> Iterator[tuple[int, Slot, Slot, Segment]]:
     """Slots that follow each other in one segment, past its leading point, with the first one's index."""
-    parts = segments(engine)
-    of = [next(segment for segment in parts if slot.level in segment.levels) for slot in slots]
+    of = {level: segment for segment in segments(engine) for level in segment.levels}
     for index, (slot, inner) in enumerate(pairwise(slots)):
-        if of[index] == of[index + 1] and not inner.leads:
-            yield index, slot, inner, of[index]
+        if not inner.leads and of[slot.level] is of[inner.level]:
+            yield index, slot, inner, of[slot.level]
 
 
-def _settled(operator: Operator, engine: Engine, slots: Arrangement) -> Arrangement:
-    """Without loops after a slot where none of them could move the next one's tensor."""
-    settled = list(slots)
-    for index, slot, inner, segment in neighbouring_slots(engine, slots):
+def _settled(operator: Operator, points: Sequence[Slot]) -> list[Slot]:
+    """Points of a segment without loops after one where none of them could move the next one's tensor."""
+    settled = [*points]
+    for index, (slot, inner) in enumerate(pairwise(points)):
         moving = slot.dims & operator.tensor(inner.tensors[0]).dims
-        if is_fixed(operator, engine, segment) and all(operator.bounds[dim] == 1 for dim in moving):
+        if slot.dims and not inner.leads and all(operator.bounds[dim] == 1 for dim in moving):
             settled[index] = replace(slot, dims=frozenset())
-    return tuple(settled)
+    return settled
 
 
-def _repeats(operator: Operator, engine: Engine, slots: Arrangement) -> bool:
-    """Whether two slots are one point for sure that another arrangement has, too."""
+def _repeats(operator: Operator, points: Sequence[Slot]) -> bool:
+    """Whether two points of a segment are one for sure that another arrangement has, too."""
     return any(
-        not slot.dims and is_fixed(operator, engine, segment) and stand_apart(operator, slot, inner)
-        for _, slot, inner, segment in neighbouring_slots(engine, slots)
+        not slot.dims and not inner.leads and stand_apart(operator, slot, inner)
+        for slot, inner in pairwise(points)
     )
 
 

@@ -66,6 +66,22 @@ class MergedCuts(Nest):
             )
         return known.storing(nest.engine, nest.residency)
 
+    def delivered(
+        self, tensor: Tensor, boundary: int, spread: Spread, slides: bool = False, times: Expr | None = None
+    ) -> Expr:
+        """Outside the block, what any tiles come to at least, whatever moves them.
+
+        Parameters
+        ----------
+        tensor, boundary, spread : whose tiles, where they are stored, and which instances count
+        slides : whether the store keeps the overlap of consecutive tiles
+        times : what every element counts (1)
+        """
+        if boundary > self.merged:
+            return super().delivered(tensor, boundary, spread, slides, times)
+        least = self._least(tensor)
+        return least if times is None else product([least, times])
+
     def _elements(
         self,
         tensor: Tensor,
@@ -74,10 +90,17 @@ class MergedCuts(Nest):
         moving: MappingABC[str, frozenset[int]],
         slide: tuple[str, int] | None,
     ) -> Expr:
-        """Outside the block, what any tiles come to at least."""
+        """Outside the block, the same."""
         if boundary > self.merged:
             return super()._elements(tensor, boundary, spread, moving, slide)
-        return as_expr(least_elements(self.operator, tensor))
+        return self._least(tensor)
+
+    def _least(self, tensor: Tensor) -> Expr:
+        """What any tiles of a tensor outside the block come to at least."""
+        known: Expr | None = self.counted.get((least_elements, tensor.name))
+        if known is None:
+            known = self.counted[least_elements, tensor.name] = as_expr(least_elements(self.operator, tensor))
+        return known
 
     def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
         """Outside the block, the same; of tiles that overlap the whole, which is what counts against them."""

@@ -11,7 +11,7 @@ from tilewright.formulation.expression import Expr
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
-from tilewright.foundation.arrays import Indices, Int64s, among, contained
+from tilewright.foundation.arrays import Indices, Int64s, among, contained, distinct_rows, numbered
 
 Tiles = dict[str, Int64s]
 """Tile sizes of each axis group's dimensions at some boundaries, one combination per row."""
@@ -44,10 +44,14 @@ def standing_around(space: MapSpace, near: Arrangement, inside: Sequence[Tiles])
     for group in space.groups:
         number = len(group.dims)
         outermost = [tiles[group.name][:, :: tiles[group.name].shape[1] // number] for tiles in inside]
-        wanted = np.unique(np.concatenate(outermost), axis=0)
-        sizes, places = np.unique(tiles_at(space, [len(near) - 1], group), axis=0, return_inverse=True)
-        holds = np.array([bool((wanted <= tile).all(axis=1).any()) for tile in sizes])
-        groups.append(group if holds.all() else group.having(group.rows[holds[places.reshape(-1)]]))
+        own = tiles_at(space, [len(near) - 1], group)
+        if number == 1:
+            holds = own[:, 0] >= min(int(tiles.min()) for tiles in outermost)
+        else:
+            wanted = distinct_rows(np.concatenate(outermost))
+            _, first, places = np.unique(numbered(own), return_index=True, return_inverse=True)
+            holds = np.array([bool((wanted <= tile).all(axis=1).any()) for tile in own[first]])[places]
+        groups.append(group if holds.all() else group.having(group.rows[holds]))
     return replace(space, groups=tuple(groups))
 
 

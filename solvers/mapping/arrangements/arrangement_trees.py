@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
@@ -95,7 +95,7 @@ class ArrangementTrees:
         try:
             if self._levels_count:
                 self._even_is_closed = self._offer_even(_SHARE)
-            if has_parts(problem) and (problem.space.nest.perfect or self._have_more_than(_FEW)):
+            if has_parts(problem) and (problem.space.nest.perfect or self._arrangements > _FEW):
                 self._search_bounded(on_bound)
             else:
                 self._bound_levels(on_bound)
@@ -154,8 +154,8 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
-        if not self._levels_count and (is_large(problem) or self._have_more_than(_VERY_MANY)):
-            self._even_is_closed = self._offer_even(_MOSTLY if self._have_more_than(_VERY_MANY) else _SHARE)
+        if not self._levels_count and (is_large(problem) or self._arrangements > _VERY_MANY):
+            self._even_is_closed = self._offer_even(_MOSTLY if self._arrangements > _VERY_MANY else _SHARE)
         is_hard = self._levels_count and not self._even_is_closed
         if is_hard:  # what each level costs is known before all tables
             self._bound_levels(on_bound)
@@ -215,7 +215,7 @@ class ArrangementTrees:
             return []
         if goal_of(self._search) is None or self._goal.both or problem.space.rows > _QUICK:
             return []
-        if self._have_more_than(_FEW_AT_ONCE):
+        if self._arrangements > _FEW_AT_ONCE:
             return []
         for machine in storages(problem):
             machines.append(self._bounds_of(machine, self._is_open(even)))
@@ -320,9 +320,10 @@ class ArrangementTrees:
             even.go_on(over=partial(_is_over, self._search.limits.share(_MOSTLY)))
         return even
 
-    def _have_more_than(self, count: int) -> bool:
-        """Whether there are more arrangements than some."""
-        return next(islice(self._search.problem.arrangements(), count, None), None) is not None
+    @cached_property
+    def _arrangements(self) -> int:
+        """How many arrangements there are; of more than very many one more than these."""
+        return sum(1 for _ in islice(self._search.problem.arrangements(), _VERY_MANY + 1))
 
     def _offer_even(self, share: float) -> bool:
         """Offer the best even mapping, or what a share of the time finds: listing others may take long.
@@ -344,7 +345,7 @@ class ArrangementTrees:
         search = self._search
         has_many = has_several_patterns(search.problem)
         # Where nothing else bounds all arrangements, the rest of the time is for this.
-        share = 1.0 if self._have_more_than(_VERY_MANY) else _LEVELS_SHARE
+        share = 1.0 if self._arrangements > _VERY_MANY else _LEVELS_SHARE
         limited = search if has_many else search.within(search.limits.share(share))
         levels = None
         try:

@@ -18,6 +18,7 @@ from tilewright.solvers.mapping.tables.shared_tables import MOST_SHARED_ROWS, Sh
 from tilewright.solvers.mapping.tables.table_bank import TableBank
 from tilewright.solvers.mapping.tree.goals import Goal
 from tilewright.solvers.mapping.tree.layout import LegalTables, laid_out
+from tilewright.solvers.mapping.tree.small_spaces import is_small, take_all
 from tilewright.solvers.mapping.tree.tree import Tree
 
 _AHEAD = 0.02  # by which a tree's bound may pass the others' before they go on
@@ -72,7 +73,11 @@ class OpenTrees:
         self._held = 0.0
 
     def state(self, part: LayerProblem, goal: Goal, lower_bound: float) -> None:
-        """Keep a tree of a part open, of which a lower bound (scaled) is known."""
+        """Keep a tree of a part open, of which a lower bound (scaled) is known; a small part is searched."""
+        if is_small(part):
+            self._search.limits.check()
+            take_all(part, goal, self._search.tally)
+            return
         tree, rows, before = self.new(part, goal), _rows(part), self._held
         if tree is None:
             return

@@ -51,6 +51,7 @@ from tilewright.solvers.mapping.arrangements.survivors import (
 )
 from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
 from tilewright.solvers.mapping.tree.layout import Layout
+from tilewright.solvers.mapping.tree.small_spaces import is_small, take_all
 from tilewright.solvers.mapping.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -121,12 +122,10 @@ class SegmentBounds:
         # Machines of many levels have thousands of these, and there are hundreds of such machines.
         self._near = _listed(near_arrangements(problem), search.limits)
         self._inner = _listed(inner_arrangements(problem, search.limits.check), search.limits)
-        self._wholes: set[Arrangement] = set()
-        for near in self._near:
-            search.limits.check()
-            self._wholes.update((*near, *inner) for inner in self._inner)
+        self._wholes: set[Arrangement] | None = None  # where not every near sequence has every inner one
         if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
-            spread = (slots for slots in self._wholes if is_spread(problem.engine, slots))
+            every = ((*near, *inner) for near in self._near for inner in self._inner)
+            spread = (slots for slots in every if is_spread(problem.engine, slots))
             self._wholes = {*_listed(spread, search.limits)}
             outer, rest = even_halves(problem)
             if even_open:
@@ -147,7 +146,7 @@ class SegmentBounds:
     @property
     def arrangements(self) -> int:
         """How many of them there are."""
-        return len(self._wholes)
+        return len(self._near) * len(self._inner) if self._wholes is None else len(self._wholes)
 
     def computing(self) -> int:
         """Cycles in which every mapping computes at least: those of the best splits over the array alone.
@@ -248,7 +247,8 @@ class SegmentBounds:
     def pairs(self) -> list[Pair]:
         """What the goal may want of what was found inside, each with what is left outside."""
         both = cartesian(self._look_outside() if self._left else [], self._left)
-        wholes = (pair for pair in both if (*pair[0].slots, *pair[1].slots) in self._wholes)
+        every = self._wholes
+        wholes = (pair for pair in both if every is None or (*pair[0].slots, *pair[1].slots) in every)
         return [pair for each in wholes if (pair := self._meeting(*each)) is not None]
 
     def _meeting(self, near: Survivors, inner: Survivors) -> Pair | None:
@@ -404,6 +404,10 @@ class SegmentBounds:
         most : nodes that the search may bound
         """
         listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner))
+        if is_small(part):
+            self._search.limits.check()
+            take_all(part, listed, self._search.tally)
+            return [self._all_of(slots, listed, elsewhere)] if listed.count else []
         tree = self._tree(listed, part, most)
         if tree is None:
             return []

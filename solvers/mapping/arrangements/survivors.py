@@ -25,7 +25,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
-from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, numbered
+from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, distinct, distinct_rows, numbered
 from tilewright.solvers.mapping.tree.goals import BAND, Goal
 from tilewright.solvers.mapping.tree.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.tree.nodes import Leaves
@@ -83,8 +83,8 @@ class Decisions:
         """The tiles of all of them."""
         result: Tiles = {}
         for group, rows in zip(self._groups, self._rows, strict=True):
-            own = tiles_at(self._space, self._edges, group.having(group.rows[np.unique(rows)]))
-            result[group.name] = np.unique(own, axis=0)
+            own = tiles_at(self._space, self._edges, group.having(group.rows[distinct(rows)]))
+            result[group.name] = distinct_rows(own)
         return result
 
     @cached_property

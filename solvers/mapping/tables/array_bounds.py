@@ -137,14 +137,15 @@ class ArrayBounds:
         self._least_values: dict[Expr, tuple[Floats, Int64s, float]] = {}
         self._of_products: dict[Product, tuple[float, float]] = {}
         self._values = {table.group.name: table.values for table in tables.tables}
-        for table in tables.tables:
+        self._is_empty = not all(tables.sizes)
+        for table in tables.tables if self._sizes else ():
             self._usage[table.group.name] = Distinct(_used(nest, table.group, self._sizes, check))
 
     def bounds(self, roots: Sequence[Expr]) -> dict[Expr, float]:
         """The bound of every product in the expressions where it exceeds that of plain intervals."""
         result: dict[Expr, float] = {}
-        # Nothing is legal, which the search itself reports.
-        if not self.fits:
+        # Nothing is legal, which the search itself reports; or nothing is shared.
+        if not self.fits or not self._sizes:
             return result
         for node in products(roots):
             known = self._of_products.get(node)
@@ -158,12 +159,14 @@ class ArrayBounds:
 
     @cached_property
     def fits(self) -> bool:
-        """Whether any rows of all groups fit the array together."""
+        """Whether any rows of all groups fit the array together; any rows at all, where there is none."""
+        if self._is_empty or not self._sizes:
+            return not self._is_empty
         return len(self._together(tuple(self._usage)).usage) > 0
 
     def _least(self, node: Product) -> tuple[float, float]:
         """The least value under the array's limits, and without them."""
-        scale, plain, sizes = 1.0, 1.0, np.array(self._sizes or [1])
+        scale, plain, sizes = 1.0, 1.0, np.array(self._sizes)
         used = np.ones_like(sizes)
         least: dict[str, Floats] = {}
         for factor in node.factors:
@@ -205,7 +208,7 @@ class ArrayBounds:
                 outer, inner = self._together(groups[:-1]).usage, self._usage[groups[-1]].usage
                 every = (outer[:, None, :] * inner[None, :, :]).reshape(-1, outer.shape[1])
             else:
-                every = np.ones((1, max(1, len(self._sizes))), dtype=np.int64)
+                every = np.ones((1, len(self._sizes)), dtype=np.int64)
             joined = self._joined[groups] = Distinct(every, self._sizes, merges=True)
         return joined
 
@@ -217,11 +220,11 @@ def _used(nest: Nest, group: AxisGroup, sizes: Sequence[int], check: Callable[[]
 
     Parameters
     ----------
-    sizes : of the axes; a single one stands where there are none
+    sizes : of the axes, at least one
     check : called between blocks
     """
-    used = np.ones((len(group), max(1, len(sizes))), dtype=np.int32)
-    for start in range(0, len(group) if sizes else 0, BLOCK):
+    used = np.ones((len(group), len(sizes)), dtype=np.int32)
+    for start in range(0, len(group), BLOCK):
         check()
         rows = group.rows[start : start + BLOCK].astype(np.float64)
         reader = BatchReader({variable: rows[:, i] for i, variable in enumerate(group.variables)})

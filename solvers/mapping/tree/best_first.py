@@ -142,7 +142,7 @@ class BestFirst:
                     self._weigh_search(self._refinement.bounded)
         finally:
             for leaves in self._below.rest():
-                self.goal.take(Leaves(self.layout, leaves))
+                self.goal.take(Leaves.of(self.layout, leaves))
         return self.least if self._open or self._below else None
 
     def _begins_another(self, until: float) -> bool:
@@ -224,7 +224,7 @@ class BestFirst:
         most = self._refinement.most
         most = None if most is None else int(most) - self.bounded
         for leaves in self._below.go_on(self.goal, self._head, most):
-            self.goal.take(Leaves(self.layout, leaves))
+            self.goal.take(Leaves.of(self.layout, leaves))
 
     def _dive(self, nodes: Nodes) -> None:
         """Walk down to complete decisions along the most promising parts only."""
@@ -236,7 +236,7 @@ class BestFirst:
             if lines or self._refinement.stopped:
                 break
         for leaves in lines:
-            self.goal.take(Leaves(self.layout, leaves))
+            self.goal.take(Leaves.of(self.layout, leaves))
 
 
 def _least_key(nodes: Nodes) -> float:

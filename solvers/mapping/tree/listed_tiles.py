@@ -10,7 +10,7 @@ import numpy as np
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
-from tilewright.foundation.arrays import Bools, Floats, Int64s
+from tilewright.foundation.arrays import Bools, Floats, Int64s, distinct, distinct_rows
 from tilewright.solvers.mapping.compiled.cuts import NOTHING, Cut
 from tilewright.solvers.mapping.tree.goals import Goal
 from tilewright.solvers.mapping.tree.nodes import Leaves
@@ -61,8 +61,7 @@ class ListedTiles(Goal):
         """Those of all that were taken."""
         groups = {name: group.having(group.rows[taken]) for name, (group, taken) in self._taken.items()}
         return {
-            name: np.unique(tiles_at(self._space, self._edges, group), axis=0)
-            for name, group in groups.items()
+            name: distinct_rows(tiles_at(self._space, self._edges, group)) for name, group in groups.items()
         }
 
 
@@ -114,8 +113,8 @@ class CheapestTiles(Goal):
         """Those of all that were kept, with keys (scaled) up to some number."""
         keys, rows = self._kept()
         return {
-            group.name: np.unique(
-                tiles_at(self._space, self._edges, group.having(group.rows[np.unique(own)])), axis=0
+            group.name: distinct_rows(
+                tiles_at(self._space, self._edges, group.having(group.rows[distinct(own)]))
             )
             for group, own in zip(self._groups, rows[:, keys <= most] if self._groups else (), strict=True)
         }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s
 from tilewright.solvers.mapping.tree.layout import Layout
@@ -67,40 +69,68 @@ class Nodes:
 
 
 class Leaves:
-    """Complete decisions, with their energy (scaled), cycles and objective keys."""
+    """Complete decisions under the same choices, with their energy (scaled), cycles and objective keys.
 
-    def __init__(self, layout: Layout, nodes: Nodes) -> None:
-        self._layout = layout
-        self._nodes = nodes
-        self.energy, self.cycles, self.keys = nodes.energy, nodes.cycles, nodes.keys
+    Parameters
+    ----------
+    problem : whose decisions they are
+    groups : its axis groups
+    rows : of each group, shape (groups, decisions)
+    chosen : the options of choices
+    energy, cycles, keys : shape (decisions,)
+    """
+
+    def __init__(
+        self,
+        problem: LayerProblem,
+        groups: Sequence[AxisGroup],
+        rows: Indices,
+        chosen: MappingABC[Variable, int],
+        energy: Floats,
+        cycles: Floats,
+        keys: Floats,
+    ) -> None:
+        self._problem, self._groups, self._rows = problem, groups, rows
+        self.chosen = chosen
+        self.energy, self.cycles, self.keys = energy, cycles, keys
+
+    @classmethod
+    def of(cls, layout: Layout, nodes: Nodes) -> Leaves:
+        """Nodes of the last stage of a layout."""
+        staged = layout.staged
+        rows = np.empty(nodes.cells.shape, dtype=np.intp)
+        for own, table, cells in zip(rows, staged, nodes.cells, strict=True):
+            own[:] = table.starts[-1].take(cells)
+        groups = [table.table.group for table in staged]
+        return cls(layout.problem, groups, rows, nodes.chosen, nodes.energy, nodes.cycles, nodes.keys)
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    @property
-    def chosen(self) -> MappingABC[Variable, int]:
-        """The options of choices, which all of them have in common."""
-        return self._nodes.chosen
-
     def take(self, index: Indices | Bools) -> Leaves:
         """Some of them."""
-        return Leaves(self._layout, self._nodes.take(index))
+        places = np.flatnonzero(index) if index.dtype == bool else index
+        return Leaves(
+            self._problem,
+            self._groups,
+            self._rows.take(places, axis=1),
+            self.chosen,
+            self.energy.take(places),
+            self.cycles.take(places),
+            self.keys.take(places),
+        )
 
     def rows(self) -> list[tuple[AxisGroup, Indices]]:
         """Every axis group with the index of its row in each decision."""
-        return [
-            (staged.table.group, staged.starts[-1][cells])
-            for staged, cells in zip(self._layout.staged, self._nodes.cells, strict=True)
-        ]
+        return [*zip(self._groups, self._rows, strict=True)]
 
     def mapping(self, index: int) -> Mapping:
         """The mapping of one of them."""
-        return self._layout.problem.decode({**self._nodes.chosen, **self.tiles(index)})
+        return self._problem.decode({**self.chosen, **self.tiles(index)})
 
     def tiles(self, index: int) -> dict[Variable, int]:
         """The tile sizes of one of them."""
         sizes: dict[Variable, int] = {}
-        for staged, cell in zip(self._layout.staged, self._nodes.cells[:, index], strict=True):
-            row = staged.table.group.rows[int(staged.starts[-1][cell])]
-            sizes |= zip(staged.table.group.variables, row.tolist(), strict=True)
+        for group, row in zip(self._groups, self._rows[:, index].tolist(), strict=True):
+            sizes |= zip(group.variables, group.rows[row].tolist(), strict=True)
         return sizes
