@@ -17,14 +17,15 @@ from tilewright.solvers.scheduling.herald.lower_bounds.bounds import AssignmentR
 from tilewright.solvers.scheduling.herald.lower_bounds.chain_labels import ChainRelaxation
 from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
-from tilewright.solvers.scheduling.herald.walks.prices import Prices
+from tilewright.solvers.scheduling.herald.walks.prices import Prices, even_prices
 
 _FEWEST, _MOST = 2, 6  # chains that are sequenced: with each more there are many times as many labels
+_ALL = 3  # runs that are sequenced at once, if each is a chain
 _HEAVY = 0.25  # of the work, that the first ones must be
 _NEAR = 0.003  # by which the least cost may be less than what is proven, for other work to count
-_STEPS = tuple(0.0005 * 2**power for power in range(8))  # above what is proven, to be followed
+_STEPS = tuple(0.0005 * 2**power for power in range(11))  # above what is proven, to be followed
 _PLANES = 6  # half-planes for a product
-_PART = 0.1  # of the time that is left
+_PART, _MOST_PART = 0.1, 0.5  # of the time that is left; where all runs are sequenced at once
 _NOTABLE = Fraction(1, 10**5)  # a product that rises by less ends the half-planes
 _SOURCE = "heavy chains"
 
@@ -70,9 +71,7 @@ def sequence_heavy_chains(
     front : what is known of energy and makespan; raised
     annealing : what makes schedules
     """
-    left = search.limits.remaining
-    end = math.inf if left is None else search.limits.elapsed + _PART * left
-    chains = _HeavyChains(search, options, annealing, end)
+    chains = _HeavyChains(search, options, annealing)
     relaxation = AssignmentRelaxation(search.problem.instance, options, search.limits)
     least = chains.least_cost(relaxation.prices_at(0.0), front.makespan)
     front.makespan = max(front.makespan, Fraction(math.ceil(least)))
@@ -101,7 +100,6 @@ class _HeavyChains:
     search : of a makespan or a product
     options : of every task
     annealing : what makes schedules
-    end : when all is over, in seconds of the search
     """
 
     def __init__(
@@ -109,9 +107,14 @@ class _HeavyChains:
         search: ScheduleSearch,
         options: Sequence[tuple[Option, ...]],
         annealing: ScheduleAnnealing,
-        end: float,
     ) -> None:
-        self._search, self._options, self._annealing, self._end = search, options, annealing, end
+        self._search, self._options, self._annealing = search, options, annealing
+        chains = heaviest_chains(search.problem.instance, options, even_prices(search.problem.instance))
+        whole = len(chains) <= _ALL and sum(map(len, chains)) == len(options)
+        self._fewest = _ALL if whole else _FEWEST
+        left = search.limits.remaining
+        part = _MOST_PART if whole else _PART
+        self._end = math.inf if left is None else search.limits.elapsed + part * left
 
     @property
     def ended(self) -> bool:
@@ -127,10 +130,10 @@ class _HeavyChains:
         """
         chains = heaviest_chains(self._search.problem.instance, self._options, prices)
         weights = [sum(min(map(prices.of, self._options[task])) for task in chain) for chain in chains]
-        if sum(weights[:_FEWEST]) < _HEAVY * sum(min(map(prices.of, own)) for own in self._options):
+        if sum(weights[: self._fewest]) < _HEAVY * sum(min(map(prices.of, own)) for own in self._options):
             return 0.0
         best = 0.0
-        for count in range(min(_FEWEST, len(chains)), min(_MOST, len(chains)) + 1):
+        for count in range(min(self._fewest, len(chains)), min(_MOST, len(chains)) + 1):
             relaxation = ChainRelaxation(self._options, prices, chains[:count])
             if relaxation.least * (1 + _NEAR) < proven:  # by paths, beside which there is time for other work
                 relaxation = ChainRelaxation(self._options, prices, chains[:count], beside=False)
