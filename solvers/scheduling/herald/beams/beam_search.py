@@ -35,11 +35,15 @@ _AIMS = (1.0, 1.25, 1.5, 2.0), (0.7, 0.85, 1.0, 1.25, 1.5)  # of the gap of the 
 _TELLING = (ALL,), (ALL, Telling(0.9, chains=True), *(Telling(part, chains=False) for part in _HEAVIEST))
 _ANEW = 4.0  # the same, where an attempt begins
 _PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time left, for a search of all, of a part
+_TURN = 0.04  # of the time left, for searches one after the other
 _NARROW = 10  # the least width that this may leave
 _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
 _RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
-_AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that are like the latest that paid; their guide, over its own
+_AGAIN, _NEAR = (
+    0.5,
+    (0.5, 2.0),
+)  # part of searches that are like the latest that paid; their guide, over its own
 _FEW, _MOST_WORK = 12, Telling(0.9, chains=True)  # chains, at most, and the work that they must be to be few
 _KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
@@ -130,6 +134,20 @@ class BeamSearch:
         self._heaviest: dict[tuple[Prices, Telling], frozenset[int]] = {}
         self.count = self._chaining.count
         """Chains of tasks."""
+
+    def turn(self, search: ScheduleSearch, until: float = math.inf) -> None:
+        """Searches for a part of the time that is left: what a single one gains says little.
+
+        Parameters
+        ----------
+        search : is offered what is better
+        until : when all searches end at the latest, in seconds of the search
+        """
+        left = Pace.seconds(search, until)
+        end = search.limits.elapsed + (_TURN * left if left < math.inf else 0.0)
+        self.round(search, until=until)
+        while not search.done and search.limits.elapsed < end:
+            self.round(search, until=until)
 
     def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
         """One search, and a walk of as much time from what it finds.

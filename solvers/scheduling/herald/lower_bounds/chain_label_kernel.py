@@ -1,4 +1,4 @@
-"""Labels of chains that take turns on engines, in machine code: each stands for schedules of their first tasks."""
+"""Labels of chains that take turns on engines, in machine code: each stands for schedules of first tasks."""
 
 from __future__ import annotations
 

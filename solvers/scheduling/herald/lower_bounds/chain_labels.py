@@ -1,6 +1,6 @@
 """The least cost of some chains that take turns on engines, beside other work, by exact search.
 
-What a partial schedule of the chains can still become depends on a few numbers, its label, and few labels stay
+What a partial schedule of the chains can still become depends on a few numbers, its label.  Few labels stay
 within some thousandths of the least cost, so that all of them are followed.
 """
 
@@ -154,7 +154,7 @@ class ChainRelaxation:
         return ChainSchedule(least * (1 - 2 * SLACK), taken)
 
     def _best_of(self, labels: Labels, limit: float) -> Labels:
-        """Those that no other one at the same places dominates, and that are within the limit by all bounds."""
+        """Those that no other one at the same places dominates and that are within the limit."""
         key = labels.place @ self._tasks.radix
         order = np.lexsort((labels.row[:, : self._columns].sum(1), key))
         kept = np.zeros(len(key), np.bool_)

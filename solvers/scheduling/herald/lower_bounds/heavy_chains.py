@@ -103,10 +103,7 @@ class _HeavyChains:
     """
 
     def __init__(
-        self,
-        search: ScheduleSearch,
-        options: Sequence[tuple[Option, ...]],
-        annealing: ScheduleAnnealing,
+        self, search: ScheduleSearch, options: Sequence[tuple[Option, ...]], annealing: ScheduleAnnealing
     ) -> None:
         self._search, self._options, self._annealing = search, options, annealing
         chains = heaviest_chains(search.problem.instance, options, even_prices(search.problem.instance))

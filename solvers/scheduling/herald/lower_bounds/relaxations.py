@@ -44,7 +44,7 @@ def raise_bounds(
     improver: Improver,
     prices: Sequence[Prices],
 ) -> None:
-    """Bounds from heavy chains, long tasks and heavy runs, then with ever more tasks sequenced, long ones first.
+    """Bounds from heavy chains, long tasks and heavy runs, then with ever more tasks sequenced.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
     have their turn again, with twice the patience.
