@@ -17,6 +17,7 @@ from tilewright.solvers.scheduling.herald.lower_bounds.bounds import AssignmentR
 from tilewright.solvers.scheduling.herald.lower_bounds.chain_labels import ChainRelaxation
 from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
+from tilewright.solvers.scheduling.herald.walks.insertion import inserted
 from tilewright.solvers.scheduling.herald.walks.prices import Prices, even_prices
 
 _FEWEST, _MOST = 2, 6  # chains that are sequenced: with each more there are many times as many labels
@@ -152,8 +153,11 @@ class _HeavyChains:
             if found is None:
                 break
             best = found.cost
-            if len(found.taken) == len(self._options):
-                lines = self._annealing.lines_in_turn(found.taken)
+            placed = (
+                inserted(self._search.problem.instance, self._options, found.taken) if found.taken else ()
+            )
+            if placed:
+                lines = self._annealing.lines_in_turn(placed)
                 self._search.confirm(self._annealing.schedule_of(lines), _SOURCE)
             if found.taken or limit == known:
                 break
