@@ -25,8 +25,8 @@ def inserted(
     """All tasks and the indices of their options, by their starts.
 
     Empty where some given task waits for one that is not placed before it.  The given tasks begin as early as
-    their order allows.  Of the others those with the longest chains behind them come first, each where it ends
-    first in a gap.
+    their order allows.  Of the others those with the longest chains behind them come first, each where it
+    ends first in a gap.
 
     Parameters
     ----------
