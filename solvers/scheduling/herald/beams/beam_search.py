@@ -28,6 +28,7 @@ from tilewright.solvers.scheduling.herald.walks.prices import Prices
 from tilewright.solvers.scheduling.herald.walks.sequence_times_kernel import Sequences
 
 _HEAVIEST = (0.7, 0.8, 0.9, 0.95)  # parts of the work, of tasks that tell states apart
+_PATHS = (0.0,), (0.0, 0.3, 1.0)  # what a cycle of the longest path counts; with few chains
 _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
 _WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000, 10_000)
 _GUIDES = (3e-4, 0.1), (3e-3, 3.0)  # of the horizon, drawn evenly by their logarithms; with few chains
@@ -63,6 +64,7 @@ class Shape(NamedTuple):
     guide : what long chains count, as a part of the horizon
     aim : the gap that is looked for, over that of the incumbent
     telling : which tasks tell states apart
+    path : what a cycle counts by which the chain that ends last ends at the earliest
     """
 
     width: int
@@ -70,6 +72,7 @@ class Shape(NamedTuple):
     guide: float
     aim: float
     telling: Telling
+    path: float = 0.0
 
 
 _FIRST = Shape(_NARROW, 1000, 0.003, 1.0, ALL)  # of the first search
@@ -165,13 +168,18 @@ class BeamSearch:
             draw = self._random.choice
             guide = math.exp(self._random.uniform(*map(math.log, _GUIDES[self._few])))
             shape = Shape(
-                draw(_WIDTHS), draw(_POOLS), guide, draw(_AIMS[self._few]), draw(_TELLING[self._few])
+                draw(_WIDTHS),
+                draw(_POOLS),
+                guide,
+                draw(_AIMS[self._few]),
+                draw(_TELLING[self._few]),
+                draw(_PATHS[self._few]),
             )
             kept = 0.0 if self._is_whole(search, until) else self._random.uniform(*_KEPT)
             part = Part(part.schedule, kept, draw((False, True)))
             if self._random.random() < _AGAIN:
                 guide = self._paid.guide * self._random.uniform(*_NEAR)
-                shape = shape._replace(guide=guide, telling=self._paid.telling)
+                shape = shape._replace(guide=guide, telling=self._paid.telling, path=self._paid.path)
             if self._attempts.anew:
                 shape = shape._replace(aim=_ANEW)
             shape = shape._replace(width=self._affordable(search, shape, part, until))
@@ -229,7 +237,7 @@ class BeamSearch:
         part : where it begins
         until : when the search ends at the latest, in seconds of the search
         """
-        width, pools, guide, aimed, telling = shape
+        width, pools, guide, aimed, telling, path = shape
         worth = worth_of(self._options, self._annealing.graph, price_sets(prices, spreads), prices.energy)
         length = part.schedule.makespan
         own = length + prices.energy * sum(float(placed.option.energy) for placed in part.schedule.placements)
@@ -245,7 +253,7 @@ class BeamSearch:
         if horizon <= 1:
             return None
         tasks, engines = len(self._options), len(self._problem.engines)
-        aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon)
+        aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon, path)
         fields = 2 + 2 * engines + 2 * len(behind.ready)
         states = max(2 * width, min(_STATES * width, _FIELDS // fields))
         nodes = min(_NODES, _NOTED * width * (pools + 2 * tasks))
