@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.scheduling.herald.problem import Option
-from tilewright.foundation.arrays import Floats
+from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.scheduling.herald.lower_bounds.chain_label_kernel import (
     ChainBounds,
     ChainTasks,
@@ -144,7 +144,7 @@ class ChainRelaxation:
             count = moved(self._tasks, self._bounds, self._quick, layer, limit, room)
             if ended() or count < 0:
                 return None
-            layer = self._best_of(Labels(*(part[:count] for part in room)), limit)
+            layer = self._best_of(_some(room, slice(count)), limit)
             if len(layer.entry) > labels:
                 return None
             layers.append(layer)
@@ -159,10 +159,10 @@ class ChainRelaxation:
         order = np.lexsort((labels.row[:, : self._columns].sum(1), key))
         kept = np.zeros(len(key), np.bool_)
         keep_undominated(labels.row, key, order, self._columns, kept)
-        labels = Labels(*(part[kept] for part in labels))
+        labels = _some(labels, kept)
         within = np.zeros(len(labels.entry), np.bool_)
         all_within(self._tasks, self._bounds, labels, limit, within)
-        return Labels(*(part[within] for part in labels))
+        return _some(labels, within)
 
     def _cost(self, rows: Floats) -> Floats:
         """What complete schedules of the chains cost, with the other work."""
@@ -225,8 +225,9 @@ def _chain_tasks(chains: Sequence[Sequence[tuple[Option, ...]]], price: float) -
         equal.append(latest.get(kind, -1))
         latest[kind] = number
         radix.append(radix[-1] * (len(chain) + 1))
-    numbers = (np.array(row, np.int64) for row in (first[:-1], equal, radix[:-1]))
-    tasks = ChainTasks(*numbers, engine, cycles, energy, *np.zeros((2, first[-1])))
+    starts, equals, radices = (np.array(row, np.int64) for row in (first[:-1], equal, radix[:-1]))
+    nothing = np.zeros(first[-1])
+    tasks = ChainTasks(starts, equals, radices, engine, cycles, energy, nothing, nothing)
     return tasks._replace(longest=_to_the_end(tasks, cycles + energy), spent=_to_the_end(tasks, energy))
 
 
@@ -237,6 +238,11 @@ def _to_the_end(tasks: ChainTasks, costs: Floats) -> Floats:
     sums = np.cumsum(least[::-1])[::-1]
     behind = [*tasks.first[1:], len(least)]
     return np.concatenate([sums[a:b] - sums[b - 1] for a, b in zip(tasks.first, behind, strict=True)])
+
+
+def _some(labels: Labels, chosen: Bools | slice) -> Labels:
+    """Some of the labels."""
+    return Labels(labels.place[chosen], labels.row[chosen], labels.source[chosen], labels.entry[chosen])
 
 
 def _room(labels: int, chains: int, engines: int) -> Labels:

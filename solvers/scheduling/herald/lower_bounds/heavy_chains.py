@@ -149,16 +149,16 @@ class _HeavyChains:
         best = None
         for step in (*_STEPS, math.inf):
             limit = min(known, proven * (1 + step))
-            found = relaxation.bound(limit, lambda: self.ended)
-            if found is None:
+            relaxed = relaxation.bound(limit, lambda: self.ended)
+            if relaxed is None:
                 break
-            best = found.cost
+            best = relaxed.cost
             placed = (
-                inserted(self._search.problem.instance, self._options, found.taken) if found.taken else ()
+                inserted(self._search.problem.instance, self._options, relaxed.taken) if relaxed.taken else ()
             )
             if placed:
                 lines = self._annealing.lines_in_turn(placed)
                 self._search.confirm(self._annealing.schedule_of(lines), _SOURCE)
-            if found.taken or limit == known:
+            if relaxed.taken or limit == known:
                 break
         return best
