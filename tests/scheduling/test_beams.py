@@ -24,7 +24,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
-from tilewright.solvers.scheduling.herald.beams.beam_attempts import TELLING, Attempts
+from tilewright.solvers.scheduling.herald.beams.beam_attempts import Attempts
 from tilewright.solvers.scheduling.herald.beams.beam_chains import ALL, Chaining, Telling
 from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch, Part, Shape
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
@@ -231,26 +231,18 @@ def test_light_tasks_do_not_tell_states_apart() -> None:
     assert told.twin.tolist() == every.twin.tolist() == [-1, -1, -1, 1]
 
 
-def test_attempts_begin_with_trials_of_what_tells_states_apart() -> None:
-    """Each has its part of the time and schedules of its own, and the one that ends best decides."""
-    search = begun(unlike_chains(4, 5, 0), ScheduleObjective.MAKESPAN)
-    best, trial = search.answer, 0.04 * 60
-    assert Attempts(False, few=False).left(search) == math.inf
-    assert Attempts(True, few=False).telling == ALL
-    assert best is not None
-    for again, order in ((False, TELLING), (True, TELLING[::-1])):
-        attempts = Attempts(again)
-        for value, telling in zip((5.0, 3.0, 4.0), order, strict=True):
-            assert attempts.telling == telling
-            assert attempts.anew == (telling != order[0])
-            assert attempts.left(search) == pytest.approx(trial, rel=0.2)
-            attempts.note(value, best)
-            attempts.searched(search, 0.9 * trial, 60.0)
-            assert attempts.telling == telling
-            attempts.searched(search, 0.2 * trial, 60.0)
-        assert attempts.telling == order[1]
-        assert attempts.left(search) == math.inf
-        assert not attempts.anew
+@pytest.mark.parametrize("runs", [4, 20])
+def test_few_chains_are_told_apart_in_several_ways(monkeypatch: pytest.MonkeyPatch, runs: int) -> None:
+    """What tells states apart is drawn anew for each search; of many chains all tasks do."""
+    problem = unlike_chains(runs, 5, 0)
+    search = begun(problem, ScheduleObjective.MAKESPAN)
+    beams = beams_of(problem, even_prices(problem))
+    shapes: list[Shape] = []
+    monkeypatch.setattr(beams, "find", lambda *arguments: shapes.append(arguments[3]))
+    for _ in range(60):
+        beams.round(search)
+    drawn = {shape.telling for shape in shapes}
+    assert drawn == {ALL} if runs == 20 else len(drawn) > 3
 
 
 def test_attempts_start_over_and_end_with_the_best() -> None:
@@ -261,8 +253,6 @@ def test_attempts_start_over_and_end_with_the_best() -> None:
     assert search.key is not None
     value = math.log(search.key)
     attempts = Attempts(again=True)
-    while (seconds := attempts.left(search)) < math.inf:
-        attempts.searched(search, seconds, left=60.0)
     assert attempts.base(search) is best
     assert not attempts.anew
     for _ in range(40):

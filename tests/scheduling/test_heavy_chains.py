@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,12 +25,11 @@ from tilewright.formulation.scheduling.herald.search import ScheduleGoal, Schedu
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.lower_bounds import heavy_chains
 from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds
+from tilewright.solvers.scheduling.herald.lower_bounds.chain_labels import ChainRelaxation, undominated
 from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
 from tilewright.solvers.scheduling.herald.lower_bounds.heavy_chains import (
-    ChainRelaxation,
     heaviest_chains,
     sequence_heavy_chains,
-    undominated,
 )
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
@@ -68,12 +66,12 @@ def test_its_bound_is_below_the_optimum(
     """Whatever the prices, the limit and the number of chains, beside fetches, memory and context changes."""
     options, prices = feasible_options(problem), Prices(shares(problem, data), worth)
     sequenced = heaviest_chains(problem, options, prices)[:chains]
-    relaxation = ChainRelaxation(options, prices, sequenced)
+    relaxation = ChainRelaxation(options, prices, sequenced, beside=data.draw(st.booleans()))
     limit = relaxation.least * data.draw(st.sampled_from([0.9, 1.0, 1.1, 1.5, 9.0])) + 1
-    bound = relaxation.bound(limit, lambda: False)
-    assert bound is not None
-    assert bound <= limit
-    assert bound <= optimum(problem, worth)
+    found = relaxation.bound(limit, lambda: False)
+    assert found is not None
+    assert found.cost <= limit
+    assert found.cost <= optimum(problem, worth)
 
 
 @st.composite
@@ -101,12 +99,17 @@ def test_it_is_the_optimum_where_nothing_else_is_left(
     """No label is dropped that leads to the best schedule, and no schedule is counted as less than it is."""
     options, prices = feasible_options(problem), Prices(shares(problem, data), worth)
     relaxation = ChainRelaxation(options, prices, list(problem.instances.values()))
+    annealing = ScheduleAnnealing(problem, options, 0)
     best = float(optimum(problem, worth))
+    assert relaxation.alone
     for limit in (best, 2 * best, 9 * best):
-        bound = relaxation.bound(limit, lambda: False)
-        assert bound is not None
-        assert bound == pytest.approx(best, rel=1e-6)
-        assert bound <= best
+        found = relaxation.bound(limit, lambda: False)
+        assert found is not None
+        assert found.cost == pytest.approx(best, rel=1e-6)
+        assert found.cost <= best
+        evaluation = evaluate_schedule(problem, annealing.schedule_of(annealing.lines_in_turn(found.taken)))
+        assert not evaluation.violations
+        assert float(Cost(Fraction(worth)).of(evaluation.makespan, evaluation.energy)) == pytest.approx(best)
 
 
 @settings(max_examples=effort(40), deadline=None)
@@ -120,7 +123,6 @@ def test_the_bound_of_a_search_is_below_the_optimum(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(heavy_chains, "_HEAVY", 0.0)
-        patch.setattr(heavy_chains, "_NEAR", math.inf)
         if far:
             patch.setattr(heavy_chains, "_STEPS", (0.1, 10.0))
         search = searched(problem, objective)
@@ -134,7 +136,8 @@ def searched(problem: SchedulingProblem, objective: ScheduleObjective) -> Schedu
     search = ScheduleSearch(ScheduleGoal(problem, objective), Limits(seconds=20, threads=1))
     search.confirm(greedy(problem, "cycles"), "greedy")
     options = feasible_options(problem)
-    sequence_heavy_chains(search, options, basic_bounds(search, options))
+    annealing = ScheduleAnnealing(problem, options, 0)
+    sequence_heavy_chains(search, options, basic_bounds(search, options), annealing)
     return search
 
 
@@ -182,9 +185,8 @@ def test_its_bound_is_below_random_schedules(objective: ScheduleObjective) -> No
     assert risen
 
 
-def test_it_sees_what_the_linear_program_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_sees_what_the_linear_program_does_not() -> None:
     """Two runs that take turns on both engines: the second ends a task later than loads and chains say."""
-    monkeypatch.setattr(heavy_chains, "_NEAR", math.inf)
     search = searched(taking_turns(), ScheduleObjective.MAKESPAN)
     assert search.bound == search.key == 30
     assert next(point.source for point in search.result("", "").trace if point.bound == 30) == "heavy chains"

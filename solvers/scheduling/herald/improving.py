@@ -52,7 +52,7 @@ class Improver:
         many = beams.count >= _MANY * len(problem.engines)
         self._walks = not many
         self._first = _FIRST_OF_MANY if many and not walks else _FIRST
-        beam = {"beam": lambda search, until: beams.round(search, until=until)} if many else {}
+        beam = {"beam": beams.turn} if many else {}
         merging = {}
         if many:
             part = merged(problem, options, prices[-1 if walks else 0])

@@ -18,6 +18,8 @@ from tilewright.solvers.compiling import Kernels
 from tilewright.solvers.scheduling.herald.beams import beam_kernel, beam_pool_kernel
 from tilewright.solvers.scheduling.herald.beams.beam_chains import ALL
 from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch, Part, Shape
+from tilewright.solvers.scheduling.herald.lower_bounds import chain_label_kernel
+from tilewright.solvers.scheduling.herald.lower_bounds.chain_labels import ChainRelaxation
 from tilewright.solvers.scheduling.herald.walks import (
     dispatch_kernel,
     list_kernel,
@@ -42,6 +44,7 @@ def _anneal() -> None:
     beams = BeamSearch(problem, feasible, 0, prices, annealing)
     beams.find(search, prices[0], (), Shape(1, 1, 0.0, 9.0, ALL), Part(search.answer))
     Dispatching(problem, feasible, 0, prices[0]).start(search)
+    ChainRelaxation(feasible, prices[0], [(0,), (1,)]).bound(9.0, lambda: False)
 
 
 SCHEDULES: Final = Kernels(
@@ -51,6 +54,9 @@ SCHEDULES: Final = Kernels(
         beam_kernel.begin,
         beam_pool_kernel.room,
         beam_kernel.taken,
+        chain_label_kernel.all_within,
+        chain_label_kernel.keep_undominated,
+        chain_label_kernel.moved,
         dispatch_kernel.anneal_rule,
         dispatch_kernel.dispatch,
         dispatch_kernel.room,

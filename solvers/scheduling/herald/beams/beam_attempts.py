@@ -1,5 +1,5 @@
-"""Attempts of beam searches: what tells partial schedules apart is tried out first, and searches that gain
-nothing any more start over, since where cuts end depends on where they began.
+"""Attempts of beam searches: searches that gain nothing any more start over, since where cuts end depends on
+where they began.
 """
 
 from __future__ import annotations
@@ -9,11 +9,7 @@ from typing import NamedTuple
 
 from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
-from tilewright.solvers.scheduling.herald.beams.beam_chains import ALL, Telling
 
-TELLING = ALL, Telling(0.9, chains=True), Telling(0.9, chains=False)
-"""What is tried."""
-_TRIAL, _SECONDS = 0.04, 5.0  # of the time that is left, for each of them; without a limit
 _STALE, _STALE_PART = 40, 0.4  # searches without gain after which an attempt ends, also as a part of its own
 _LEFT = 3.0  # times what the attempt has lasted must be left for another one, which ends by then
 _WORSE = 0.05  # part of the gap by which a schedule may be worse than the best, to be cut
@@ -29,27 +25,20 @@ class _Valued(NamedTuple):
 class Attempts:
     """The schedules that searches begin with, from one start to the next.
 
-    The first attempts try which tasks tell states apart; the one that ends with the best schedule
-    of its own decides.  Once no time is left to start over, whatever is the best schedule known is improved.
+    Once no time is left to start over, whatever is the best schedule known is improved.
 
     Parameters
     ----------
-    again : whether they start over after the trials; these are made in the other order then
-    few : whether few chains are most of the work; there are no trials where not
+    again : whether they start over
 
     Attributes
     ----------
-    telling : which tasks tell states apart
     anew : whether the attempt has no schedule of its own yet
     spent : seconds that it has searched all of a schedule
     """
 
-    def __init__(self, again: bool, few: bool = True) -> None:
+    def __init__(self, again: bool) -> None:
         self._again = again
-        self._tried: dict[Telling, float] = {}  # the best value's logarithm, of every trial that has ended
-        self._trial: float | None = None  # seconds of one trial
-        self._waiting = [*(TELLING[::-1] if again else TELLING)] if few else []  # the one at work first
-        self.telling = self._waiting[0] if few else ALL
         self._start(0.0, math.inf, adopts=True)
 
     def _start(self, begun: float, until: float, adopts: bool) -> None:
@@ -57,22 +46,12 @@ class Attempts:
         self._adopts = adopts  # whether it goes on with what others find
         self._best: _Valued | None = None  # of the attempt's own
         self._latest: _Valued | None = None
-        self._least = math.inf  # of the values that its searches have found
         self._searches = self._gained = 0
         self._begun, self._lasted, self.spent = begun, 0.0, 0.0
 
     @property
     def anew(self) -> bool:
         return not self._adopts and self._best is None
-
-    def left(self, search: ScheduleSearch) -> float:
-        """Seconds that searches of the attempt may take: what is left of a trial, or any number."""
-        if not self._waiting:
-            return math.inf
-        if self._trial is None:
-            left = search.limits.remaining
-            self._trial = _SECONDS if left is None else _TRIAL * left
-        return max(0.0, self._trial - self._lasted)
 
     def base(self, search: ScheduleSearch) -> Schedule:
         """The schedule that is cut next: the latest if it is nearly as good as the attempt's best one."""
@@ -89,7 +68,7 @@ class Attempts:
         return self._best.schedule
 
     def searched(self, search: ScheduleSearch, seconds: float, left: float) -> None:
-        """A search has ended; a trial that is over, or many searches that gained nothing, end the attempt.
+        """A search has ended; many searches that gained nothing end the attempt.
 
         Parameters
         ----------
@@ -100,10 +79,6 @@ class Attempts:
         self._searches += 1
         self._lasted += seconds
         now = search.limits.elapsed
-        if self._waiting:
-            if self.left(search) <= 0:
-                self._next_trial(now)
-            return
         stale = self._searches - self._gained >= max(_STALE, _STALE_PART * self._searches)
         if not self._again or not (stale or now > self._until):
             return
@@ -111,15 +86,8 @@ class Attempts:
         if again or not self._adopts:
             self._start(now, now + left / _LEFT, adopts=not again)
 
-    def _next_trial(self, now: float) -> None:
-        """Other tasks tell states apart; after all trials, those that did best."""
-        self._tried[self._waiting.pop(0)] = self._least
-        self.telling = self._waiting[0] if self._waiting else min(self._tried, key=self._tried.__getitem__)
-        self._start(now, math.inf, adopts=not self._waiting)
-
     def note(self, value: float, schedule: Schedule) -> None:
         """A schedule that was found, by the logarithm of its value."""
         self._latest = _Valued(value, schedule)
-        self._least = min(self._least, value)
         if self._best is None or value < self._best.value:
             self._best, self._gained = self._latest, self._searches + 1

@@ -197,6 +197,14 @@ def _add(
     if pool <= beam.counts[POOL]:
         pool = pools + (beam.counts[SOURCE] == pools)
     value = worst + aim.guide * bulk
+    if aim.path > 0:
+        latest = clock
+        for other in range(runs):
+            rest = beam.state[slot, fields - runs + other] + (other == run)
+            ready = until if other == run else beam.state[slot, fields - 2 * runs + other]
+            if chains.task[rest] >= 0:
+                latest = max(latest, max(ready, clock) + chains.left[rest])
+        value += aim.path * latest
     new = slot_for(beam, pool, key, value)
     if new < 0:
         return

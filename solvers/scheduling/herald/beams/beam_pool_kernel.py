@@ -111,11 +111,13 @@ class Aim(NamedTuple):
     cost : schedules that cost less
     horizon : and end before this cycle
     guide : cycles per squared length, lengths being parts of the horizon
+    path : what a cycle counts by which the chain that ends last ends at the earliest
     """
 
     cost: float
     horizon: int
     guide: float
+    path: float
 
 
 @compiled

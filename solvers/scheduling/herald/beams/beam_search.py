@@ -27,18 +27,25 @@ from tilewright.solvers.scheduling.herald.walks.list_kernel import TaskGraph
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
 from tilewright.solvers.scheduling.herald.walks.sequence_times_kernel import Sequences
 
+_HEAVIEST = (0.7, 0.8, 0.9, 0.95)  # parts of the work, of tasks that tell states apart
+_PATHS = (0.0,), (0.0, 0.3, 1.0)  # what a cycle of the longest path counts; with few chains
 _SPREADS = ((0.15, 0.4), (0.05, 0.15, 0.4))  # relative changes of an engine's price
 _WIDTHS, _POOLS = (10, 20, 40, 80, 160, 320, 640), (300, 1000, 3000, 10_000)
-_GUIDES = 3e-4, 0.1  # of the horizon, drawn evenly by their logarithms
-_AIMS = (1.0, 1.25, 1.5, 2.0)  # of the gap of the incumbent, to be improved by a walk
+_GUIDES = (3e-4, 0.1), (3e-3, 3.0)  # of the horizon, drawn evenly by their logarithms; with few chains
+_AIMS = (1.0, 1.25, 1.5, 2.0), (0.7, 0.85, 1.0, 1.25, 1.5)  # of the gap of the incumbent; with few chains
+_TELLING = (ALL,), (ALL, Telling(0.9, chains=True), *(Telling(part, chains=False) for part in _HEAVIEST))
 _ANEW = 4.0  # the same, where an attempt begins
 _PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time left, for a search of all, of a part
+_TURN = 0.04  # of the time left, for searches one after the other
 _NARROW = 10  # the least width that this may leave
 _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
 _RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
-_AGAIN, _NEAR = 0.5, (0.5, 2.0)  # part of searches that have the guide of the latest that paid, times so much
-_FEW, _MOST_WORK = 12, Telling(0.9, chains=True)  # chains, and the work that they must be for trials
+_AGAIN, _NEAR = (
+    0.5,
+    (0.5, 2.0),
+)  # part of searches that are like the latest that paid; their guide, over its own
+_FEW, _MOST_WORK = 12, Telling(0.9, chains=True)  # chains, at most, and the work that they must be to be few
 _KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
 _NODES, _NOTED = 2**23, 4  # entries that can be noted; times the states that the pools hold
@@ -57,6 +64,7 @@ class Shape(NamedTuple):
     guide : what long chains count, as a part of the horizon
     aim : the gap that is looked for, over that of the incumbent
     telling : which tasks tell states apart
+    path : what a cycle counts by which the chain that ends last ends at the earliest
     """
 
     width: int
@@ -64,6 +72,7 @@ class Shape(NamedTuple):
     guide: float
     aim: float
     telling: Telling
+    path: float = 0.0
 
 
 _FIRST = Shape(_NARROW, 1000, 0.003, 1.0, ALL)  # of the first search
@@ -117,17 +126,31 @@ class BeamSearch:
         self._prices, self._annealing = tuple(prices), annealing
         self._random = random.Random(seed)
         self._number = 0
-        self._guide = _FIRST.guide
+        self._paid = _FIRST
         self._speed = 0.0  # expansions per second
         self._unit = 0.0  # seconds per state of a search that does not end early
         self._chaining = Chaining(problem, options)
         weights = [min(map(prices[0].of, own)) for own in options]
         heaviest = self._chaining.heaviest(weights, _MOST_WORK)
-        few = len({self._chaining.chain[task] for task in heaviest}) <= _FEW
-        self._attempts = Attempts(again, few)
+        self._few = len({self._chaining.chain[task] for task in heaviest}) <= _FEW
+        self._attempts = Attempts(again)
         self._heaviest: dict[tuple[Prices, Telling], frozenset[int]] = {}
         self.count = self._chaining.count
         """Chains of tasks."""
+
+    def turn(self, search: ScheduleSearch, until: float = math.inf) -> None:
+        """Searches for a part of the time that is left: what a single one gains says little.
+
+        Parameters
+        ----------
+        search : is offered what is better
+        until : when all searches end at the latest, in seconds of the search
+        """
+        left = Pace.seconds(search, until)
+        end = search.limits.elapsed + (_TURN * left if left < math.inf else 0.0)
+        self.round(search, until=until)
+        while not search.done and search.limits.elapsed < end:
+            self.round(search, until=until)
 
     def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
         """One search, and a walk of as much time from what it finds.
@@ -140,16 +163,23 @@ class BeamSearch:
         """
         begun = search.limits.elapsed
         left = Pace.seconds(search, until)
-        until = min(until, begun + self._attempts.left(search))
-        shape, part = _FIRST._replace(telling=self._attempts.telling), Part(self._attempts.base(search))
+        shape, part = _FIRST, Part(self._attempts.base(search))
         if self._number:
             draw = self._random.choice
-            guide = math.exp(self._random.uniform(*map(math.log, _GUIDES)))
-            shape = Shape(draw(_WIDTHS), draw(_POOLS), guide, draw(_AIMS), self._attempts.telling)
+            guide = math.exp(self._random.uniform(*map(math.log, _GUIDES[self._few])))
+            shape = Shape(
+                draw(_WIDTHS),
+                draw(_POOLS),
+                guide,
+                draw(_AIMS[self._few]),
+                draw(_TELLING[self._few]),
+                draw(_PATHS[self._few]),
+            )
             kept = 0.0 if self._is_whole(search, until) else self._random.uniform(*_KEPT)
             part = Part(part.schedule, kept, draw((False, True)))
             if self._random.random() < _AGAIN:
-                shape = shape._replace(guide=self._guide * self._random.uniform(*_NEAR))
+                guide = self._paid.guide * self._random.uniform(*_NEAR)
+                shape = shape._replace(guide=guide, telling=self._paid.telling, path=self._paid.path)
             if self._attempts.anew:
                 shape = shape._replace(aim=_ANEW)
             shape = shape._replace(width=self._affordable(search, shape, part, until))
@@ -167,7 +197,7 @@ class BeamSearch:
             value, better = self._annealing.polish(search, lines, source, end)
             self._attempts.note(value, self._annealing.schedule_of(better))
             if search.key != before:
-                self._guide = shape.guide
+                self._paid = shape
         self._attempts.searched(search, search.limits.elapsed - begun, left)
 
     def _is_whole(self, search: ScheduleSearch, until: float) -> bool:
@@ -207,7 +237,7 @@ class BeamSearch:
         part : where it begins
         until : when the search ends at the latest, in seconds of the search
         """
-        width, pools, guide, aimed, telling = shape
+        width, pools, guide, aimed, telling, path = shape
         worth = worth_of(self._options, self._annealing.graph, price_sets(prices, spreads), prices.energy)
         length = part.schedule.makespan
         own = length + prices.energy * sum(float(placed.option.energy) for placed in part.schedule.placements)
@@ -223,7 +253,7 @@ class BeamSearch:
         if horizon <= 1:
             return None
         tasks, engines = len(self._options), len(self._problem.engines)
-        aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon)
+        aim = beam_pool_kernel.Aim(cost, horizon, guide * horizon, path)
         fields = 2 + 2 * engines + 2 * len(behind.ready)
         states = max(2 * width, min(_STATES * width, _FIELDS // fields))
         nodes = min(_NODES, _NOTED * width * (pools + 2 * tasks))

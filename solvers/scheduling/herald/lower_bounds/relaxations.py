@@ -44,7 +44,7 @@ def raise_bounds(
     improver: Improver,
     prices: Sequence[Prices],
 ) -> None:
-    """Bounds from long tasks, heavy chains and runs, then with ever more tasks sequenced, long ones first.
+    """Bounds from heavy chains, long tasks and heavy runs, then with ever more tasks sequenced.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
     have their turn again, with twice the patience.
@@ -59,10 +59,10 @@ def raise_bounds(
     """
     left = search.limits.remaining
     patience = _PATIENCE if left is None else min(_PATIENCE, _PATIENT * left)
+    sequence_heavy_chains(search, options, front, improver.annealing)
     divisions = [LongTasks(search, options, own, front) for own in prices]
     for division in divisions:
         division.run(patience)
-    sequence_heavy_chains(search, options, front)
     for own in prices:
         sequence_heavy_runs(search, options, own, front, improver.annealing)
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
