@@ -201,10 +201,41 @@ def inside_part(problem: LayerProblem, inner: Arrangement, passed: Sequence[Pass
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
+    cycles = maximum([part.statement.cycles, least_cycles(operator, problem.engine), *_served(part, problem)])
     shares = (-own.energy * reads for own, reads in reads_of_passing(part, passed).items())
-    leaked = [] if leaks_outside(problem) else [_leakage(part, part.statement.cycles)]
+    leaked = [] if leaks_outside(problem) else [_leakage(part, cycles)]
     inside = total([_energy(part, outside=False), *leaked, *shares])
-    return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
+    return replace(part, statement=replace(part.statement, energy=inside, cycles=cycles), objective=_ENERGY)
+
+
+def _served(part: LayerProblem, problem: LayerProblem) -> list[Expr]:
+    """Cycles in which the outermost level's ports move what passes near levels, and once what these store.
+
+    Parameters
+    ----------
+    part : the inside, whose own ports move near tiles, which are whole tensors there, for nothing
+    problem : whose part it is
+    """
+    operator, engine, near = problem.operator, problem.engine, near_levels(problem.engine)
+    if engine.starts or operator.turns > 1:
+        return []
+    tensors, outermost = {tensor.name: tensor for tensor in operator.tensors}, engine.levels[0]
+    reads: list[tuple[Role, Expr]] = []
+    writes: list[tuple[Role, Expr]] = []
+    for counted in part.statement.traffic:
+        if counted.level == outermost.name:
+            tensor, residency = tensors[counted.tensor], part.space.nest.residency[counted.tensor]
+            passes = [not any(store in near for store in stores) for stores in residency.alternatives]
+            once = touched(operator, tensor)
+            read, written = (0, once) if tensor.is_output else (once, 0)
+            for moved, count, least in (
+                (reads, counted.reads, read),
+                (writes, counted.fills, 0),
+                (writes, counted.updates, written),
+            ):
+                own = choose(residency.selector, [count if all_of_it else least for all_of_it in passes])
+                moved.append((tensor.role, own))
+    return port_times(engine, outermost, reads, writes)
 
 
 def _without_loops(slots: Arrangement) -> Arrangement:

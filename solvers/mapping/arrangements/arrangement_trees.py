@@ -151,8 +151,8 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
-        if self._have_more_than(_VERY_MANY) and not self._levels_count:
-            self._offer_even()
+        if not self._levels_count and (has_patterns(problem.even()) or self._have_more_than(_VERY_MANY)):
+            self._even_is_closed = self._offer_even()
         even, self._parts = self._even_tree(), PartTables()
         if machines := self._few_machines(problem, even):
             self._list_at_once(machines)
@@ -163,6 +163,8 @@ class ArrangementTrees:
             if even is not None:
                 even.limit(_DEEP)
                 even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
+        elif self._even_is_closed:
+            self._offer_perfect_factors()
         even_open, even = self._is_open(even), None  # its memory serves others
         self._bound_levels(on_bound)
         self._search_in_turn(Turns(self._levels, problem, self._unstated), even_open, on_bound)
@@ -300,7 +302,6 @@ class ArrangementTrees:
         """The tree of the even part after a first look; ``None`` where nothing is left, or very much."""
         problem, most = self._search.problem, None
         if self._even_is_closed:
-            self._offer_perfect_factors()
             return None
         if problem.reduction is not Reduction.FORMS:  # else other parts hold it
             if problem.space.rows > _QUICK:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 
 CYCLES = parse_objective("cycles")
-_LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
+_LITTLE_EFFORT, _EFFORT = 200_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
@@ -153,7 +153,7 @@ class SegmentBounds:
         if not self._powers[1]:
             return 0
         stated = replace(self.problem.statement, cycles=self.problem.space.nest.steps())
-        return self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)])
+        return max(self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)]))
 
     def begin(self) -> None:
         """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
@@ -173,24 +173,27 @@ class SegmentBounds:
         self._passed = self._passing(SHARE)
         inside = (inside_part(problem, inner, self._passed) for inner in self._inner)
         self._inner_parts = _listed(inside, self._search.limits)
-        if b or self._goal.both:
-            self._busy = max(self._busy, self._least(part.minimising(CYCLES) for part in self._inner_parts))
-            self._set_out()
-            yield True
-        self._near_parts = self._stated_near(self._busy)
-        if self._counts_energy:
-            self._outside = max(self._outside, self._least(self._near_parts))
-            self._set_out()
-            yield True
+        if self._counts_energy:  # first, since cycles are often those of computing or of compulsory transfers
+            for least in self._least(self._stated_near(self._busy)):
+                self._outside = max(self._outside, least)
+                self._set_out()
+                yield True
             before = self._search.tally.nodes
-            self._inside = self._least(self._inner_parts)
-            self._effort = self._search.tally.nodes - before
-            self._set_out()
-            yield True
+            for self._inside in self._least(self._inner_parts):
+                self._effort = self._search.tally.nodes - before
+                self._set_out()
+                yield True
+        if b or self._goal.both:
+            for least in self._least([part.minimising(CYCLES) for part in self._inner_parts]):
+                self._busy = max(self._busy, least)
+                self._set_out()
+                yield True
+        self._near_parts = self._stated_near(self._busy)
         if b:
-            both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
-            self.least = self._root = max(self._root, both * (1 - BAND))
-            yield True
+            charged_parts = [charged(part, problem.objective, self._inside) for part in self._near_parts]
+            for least in self._least(charged_parts):
+                self.least = self._root = max(self._root, least * (1 - BAND))
+                yield True
 
     def begin_at_once(self, computing: int, together: InsideTogether) -> None:
         """Have parts listed at once: more is known of what each costs at least once they are.
@@ -200,7 +203,9 @@ class SegmentBounds:
         computing : cycles of computing at least
         together : lists what is inside
         """
-        self._busy, self._together = computing, together
+        self._together, self._busy = together, 0
+        if self._powers[1]:
+            self._busy = max(computing, least_cycles(self.problem.operator, self.problem.engine))
         # The inside is that of other machines, too: all reads of passing tensors count there.
         self._passed = self._passing(Fraction(0))
         self._outside = least_outside(self.problem) if self._counts_energy else 0
@@ -332,12 +337,12 @@ class SegmentBounds:
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
-    def _least(self, parts: Iterable[LayerProblem]) -> int:
+    def _least(self, parts: Iterable[LayerProblem]) -> Iterator[int]:
         """What every mapping spends in a part of the machine at least, of what the parts minimise.
 
         What little effort leaves open is searched for what costs hardly more than is known already, then for
         what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
-        found.
+        found.  Each step tells a lower bound, the last one the highest.
         """
         goal = LeastEnergy(slack=0.0 if self.problem.space.nest.perfect else _SLACK)
         trees = [tree for part in parts if (tree := self._tree(goal, part, _LITTLE_EFFORT)) is not None]
@@ -347,16 +352,18 @@ class SegmentBounds:
             tree.go_on()
         known = [(tree.layout, tree.least) for tree in trees]
         least = min([goal.enough, *(own for _, own in known)])
+        yield 0 if math.isinf(least) else _rounded_down(least)
         step = _STEP
-        while 0 < least < goal.enough and not self._search.limits.expired:
+        while 0 < least < goal.enough:
+            self._search.limits.check()
             cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
             below = LeastEnergy(cutoff)
             known = [(layout, self._least_below(below, layout, own)) for layout, own in known]
             risen = min([below.best, *(own for _, own in known)])
             least = max(least, risen)
+            yield _rounded_down(least)
             if risen < cutoff:  # the least value, or what effort did not suffice to pass
                 break
-        return 0 if math.isinf(least) else _rounded_down(least)
 
     def _least_below(self, goal: LeastEnergy, layout: Layout, known: float) -> float:
         """What a part costs at least, or the goal's value where it is not below that.
