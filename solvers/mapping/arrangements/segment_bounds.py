@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
@@ -40,7 +41,7 @@ from tilewright.formulation.mapping.parts.segment_parts import (
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import MapSpace
-from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, standing_around
+from tilewright.formulation.mapping.tiles.boundary_tiles import boundary_tiles, restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
@@ -57,6 +58,7 @@ _LITTLE_EFFORT, _EFFORT = 200_000, 20_000_000  # nodes bounded in looking for th
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_NEAR, _MOST_INSIDE = 30_000, 300_000  # in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
+_HARDLY = 0.01  # relative, by which a value is hardly more than its lower bound
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 _Item = TypeVar("_Item")
@@ -138,6 +140,8 @@ class SegmentBounds:
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
         self._tables = tables
+        self._best = LeastEnergy()  # what a little effort found in the part that was searched last
+        self._cheapest: LeastEnergy | None = None  # the same, inside
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     @property
@@ -180,11 +184,12 @@ class SegmentBounds:
                 yield True
             before = self._search.tally.nodes
             for self._inside in self._least(self._inner_parts):
+                self._cheapest = self._cheapest or self._best
                 self._effort = self._search.tally.nodes - before
                 self._set_out()
                 yield True
         if b or self._goal.both:
-            for least in self._least([part.minimising(CYCLES) for part in self._inner_parts]):
+            for least in self._least((part.minimising(CYCLES) for part in self._inner_parts), self._busy):
                 self._busy = max(self._busy, least)
                 self._set_out()
                 yield True
@@ -253,6 +258,29 @@ class SegmentBounds:
         meeting = (pair for each in wholes if (pair := self._meeting(*each)) is not None)
         return [Pair(self._key(*pair), self, *pair) for pair in meeting]
 
+    def over_cheapest(self) -> Iterator[LayerProblem]:
+        """The problems of arrangements over the tiles of the cheapest decision found inside, once."""
+        found = self._cheapest
+        if found is None or found.part is None:
+            return
+        self._cheapest = LeastEnergy()
+        space = found.part.space
+        inner = next(
+            inner
+            for inner, part in zip(self._inner, self._inner_parts, strict=True)
+            if part.space is space
+        )
+        tiles = {
+            group.name: np.array(
+                [[evaluate(tile, found.tiles) for tile in boundary_tiles(space, within(space), group)]]
+            )
+            for group in space.groups
+        }
+        for near in self._near:
+            if (*near, *inner) in self._wholes:
+                whole = self._whole((*near, *inner))
+                yield replace(whole, space=restricted(whole.space, within(whole.space), tiles))
+
     def _meeting(self, near: Survivors, inner: Survivors) -> tuple[Survivors, Survivors] | None:
         """What is left of both where their tiles meet, if anything."""
 
@@ -267,20 +295,25 @@ class SegmentBounds:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
         if not self._wanted(near, inner):
             return None
-        slots, problem = (*near.slots, *inner.slots), self.problem
-        whole = self._stated_wholes.get(slots)
-        every = space = self._space(slots) if whole is None else whole.space
+        whole = self._whole((*near.slots, *inner.slots))
+        space = whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
         if inner.tiles is not None:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        if whole is None:
-            whole = problem if every is problem.space else problem.stated(every, slots)
-            self._stated_wholes[slots] = whole
         inside = max(self._inside, _rounded_down(inner.energy))
         return knowing(replace(whole, space=space), inside, self._passed)
+
+    def _whole(self, slots: Arrangement) -> LayerProblem:
+        """The problem of one arrangement, over all tiles."""
+        whole = self._stated_wholes.get(slots)
+        if whole is None:
+            space = self._space(slots)
+            whole = self.problem if space is self.problem.space else self.problem.stated(space, slots)
+            self._stated_wholes[slots] = whole
+        return whole
 
     def _space(self, slots: Arrangement) -> MapSpace:
         """The decisions of one arrangement, over all tiles."""
@@ -337,19 +370,29 @@ class SegmentBounds:
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
-    def _least(self, parts: Iterable[LayerProblem]) -> Iterator[int]:
+    def _least(self, parts: Iterable[LayerProblem], known_least: int = 0) -> Iterator[int]:
         """What every mapping spends in a part of the machine at least, of what the parts minimise.
 
         What little effort leaves open is searched for what costs hardly more than is known already, then for
         what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
         found.  Each step tells a lower bound, the last one the highest.
+
+        Parameters
+        ----------
+        known_least : lower bound; where one of the first values found is hardly more, nothing is searched
         """
         goal = LeastEnergy(slack=0.0 if self.problem.space.nest.perfect else _SLACK)
-        trees = [tree for part in parts if (tree := self._tree(goal, part, _LITTLE_EFFORT)) is not None]
-        for tree in trees:
-            tree.begin()  # the best of all first mappings serves every search
+        trees: list[Tree] = []
+        for part in parts:
+            tree = self._tree(goal, part, _LITTLE_EFFORT)
+            if tree is not None:
+                tree.begin()  # the best of all first mappings serves every search
+                trees.append(tree)
+                if goal.best <= known_least * (1 + _HARDLY):
+                    return
         for tree in trees:
             tree.go_on()
+        self._best = goal
         known = [(tree.layout, tree.least) for tree in trees]
         least = min([goal.enough, *(own for _, own in known)])
         yield 0 if math.isinf(least) else _rounded_down(least)

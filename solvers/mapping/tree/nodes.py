@@ -9,6 +9,7 @@ import numpy as np
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s
 from tilewright.solvers.mapping.tree.layout import Layout
@@ -81,6 +82,11 @@ class Leaves:
     def chosen(self) -> MappingABC[Variable, int]:
         """The options of choices, which all of them have in common."""
         return self._nodes.chosen
+
+    @property
+    def problem(self) -> LayerProblem:
+        """Whose decisions they are."""
+        return self._layout.problem
 
     def take(self, index: Indices | Bools) -> Leaves:
         """Some of them."""
