@@ -183,7 +183,8 @@ class SegmentBounds:
                 self._set_out()
                 yield True
             before = self._search.tally.nodes
-            for self._inside in self._least(self._inner_parts):
+            for least in self._least(self._inner_parts):
+                self._inside = max(self._inside, least)
                 self._cheapest = self._cheapest or self._best
                 self._effort = self._search.tally.nodes - before
                 self._set_out()
@@ -266,9 +267,7 @@ class SegmentBounds:
         self._cheapest = LeastEnergy()
         space = found.part.space
         inner = next(
-            inner
-            for inner, part in zip(self._inner, self._inner_parts, strict=True)
-            if part.space is space
+            inner for inner, part in zip(self._inner, self._inner_parts, strict=True) if part.space is space
         )
         tiles = {
             group.name: np.array(
