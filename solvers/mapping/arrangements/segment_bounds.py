@@ -261,17 +261,17 @@ class SegmentBounds:
 
     def over_cheapest(self) -> Iterator[LayerProblem]:
         """The problems of arrangements over the tiles of the cheapest decision found inside, once."""
-        found = self._cheapest
-        if found is None or found.part is None:
+        best = self._cheapest
+        if best is None or best.part is None:
             return
         self._cheapest = LeastEnergy()
-        space = found.part.space
+        space = best.part.space
         inner = next(
             inner for inner, part in zip(self._inner, self._inner_parts, strict=True) if part.space is space
         )
         tiles = {
             group.name: np.array(
-                [[evaluate(tile, found.tiles) for tile in boundary_tiles(space, within(space), group)]]
+                [[evaluate(tile, best.tiles) for tile in boundary_tiles(space, within(space), group)]]
             )
             for group in space.groups
         }
