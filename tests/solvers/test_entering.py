@@ -247,6 +247,48 @@ def test_parts_with_shares_cost_no_more_than_random_mappings(kind: str) -> None:
     assert seen["exact"] * 5 >= seen["a mapping"]
 
 
+def ported(draw: random.Random) -> Engine:
+    """A machine whose outermost level hands over slowly; any roles pass the near levels, or may."""
+    engine = machine(draw)
+    rates = {
+        name: Fraction(1, draw.choice([1, 2, 4, 8])) if draw.random() < 0.6 else None
+        for name in ("read_bandwidth", "write_bandwidth", "shared_bandwidth")
+    }
+    near = range(1, len(engine.levels) - 1)
+    roles = frozenset(role for role in Role if draw.random() < 0.5)
+    loose = frozenset(role for role in roles if draw.random() < 0.3)
+    levels = [replace(engine.levels[0], **rates), *engine.levels[1:]]  # type: ignore[arg-type]
+    for index in near:
+        levels[index] = replace(levels[index], keeps=roles, may_bypass=loose)
+        if levels[index].fanout is not None:
+            break
+    return replace(engine, levels=tuple(levels))
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_the_inside_waits_no_longer_than_random_mappings(kind: str) -> None:
+    """Ports of the outermost level count inside: what passes the near levels, and all else once."""
+    seen: Counter[str] = Counter()
+    for seed in count():
+        draw = random.Random(f"ports {seed}")
+        operator, engine = layer(draw, 300), ported(draw)
+        problem = layer_problem(
+            operator, engine, parse_objective("edp"), factors=FACTORS[kind], storage="uneven"
+        )
+        for own in storages(problem) if has_parts(problem) else ():
+            inner, near = draw.choice([*inner_arrangements(own)]), draw.choice([*near_arrangements(own)])
+            whole, part = own.arranged((*near, *inner)), filled(inside_part(own, inner), own)
+            for values in islice(decisions(whole, draw, 100), 8):
+                inside = having(part, within(part.space), whole, within(whole.space), values)
+                cycles, waits = evaluate(whole.statement.cycles, values), least(inside)[1]
+                assert waits <= cycles
+                seen["a mapping"] += 1
+                seen["exact by a port"] += waits == cycles > evaluate(whole.space.nest.steps(), values)
+        if seen["a mapping"] >= effort(400):
+            break
+    assert seen["exact by a port"] * 40 >= seen["a mapping"]
+
+
 def claims(kind: str, seeds: Iterable[int], number: int) -> int:
     """How many of so many problems have a mapping; claims are those of enumeration."""
     problems = (

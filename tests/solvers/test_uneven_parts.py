@@ -17,12 +17,14 @@ from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.cost.hierarchy import Hierarchy
+from tilewright.formulation.mapping.nests.arrangements import EVEN
 from tilewright.formulation.mapping.parts.uneven_parts import has_uneven_parts
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
-from tilewright.formulation.result import Status
+from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
+from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.arrangements import arrangement_trees, turns
 from tilewright.solvers.mapping.patterns import pattern_bounds
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
@@ -201,3 +203,16 @@ def test_what_a_limit_leaves_of_levels_is_a_bound(monkeypatch: pytest.MonkeyPatc
             stopped = solve(problem, "branch", Limits(seconds=draw.uniform(0.01, 0.6)))
             if best is not None and stopped.bound is not None:
                 assert stopped.bound <= best
+
+
+@pytest.mark.slow
+def test_storage_patterns_find_the_best_even_mapping_first() -> None:
+    """Where even storage is searched by patterns, its optimum is known before parts of the machine are."""
+    operator = gemm(m=4, n=3, k=4)
+    problem = layer_problem(operator, load_engine("eyeriss-65nm"), parse_objective("edp"), storage="uneven")
+    trace: list[TracePoint] = []
+    uneven, even = solve(problem, "branch", listener=trace.append), solve(problem.even(), "branch")
+    assert uneven.key is not None
+    assert even.key is not None
+    assert uneven.key <= even.key
+    assert min(point.key for point in trace if point.source == EVEN and point.key is not None) == even.key

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tilewright.formulation.expression import Expr, as_expr, maximum, total
+from tilewright.formulation.expression import Expr, as_expr, choose, maximum, total
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, first_tiles, port_times
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.parts.compulsory import touched
@@ -59,6 +59,36 @@ def filled(part: LayerProblem, problem: LayerProblem, entered: Sequence[Entering
         busy = port_times(engine, engine.levels[0], [*reads, *needed[False]], needed[True])
         cycles = maximum([cycles, *(time + fills for time in busy)])
     return replace(part, statement=replace(part.statement, cycles=cycles, details={FILLS: fills}))
+
+
+def served(part: LayerProblem, problem: LayerProblem) -> list[Expr]:
+    """Cycles in which the outermost level's ports move what passes near levels, and once what these store.
+
+    Parameters
+    ----------
+    part : the inside, whose own ports move near tiles, which are whole tensors there, for nothing
+    problem : whose part it is
+    """
+    operator, engine, near = problem.operator, problem.engine, near_levels(problem.engine)
+    if engine.starts or operator.turns > 1:
+        return []
+    tensors, outermost = {tensor.name: tensor for tensor in operator.tensors}, engine.levels[0]
+    reads: list[tuple[Role, Expr]] = []
+    writes: list[tuple[Role, Expr]] = []
+    for counted in part.statement.traffic:
+        if counted.level == outermost.name:
+            tensor, residency = tensors[counted.tensor], part.space.nest.residency[counted.tensor]
+            passes = [not any(store in near for store in stores) for stores in residency.alternatives]
+            once = touched(operator, tensor)
+            read, written = (0, once) if tensor.is_output else (once, 0)
+            for moved, count, least in (
+                (reads, counted.reads, read),
+                (writes, counted.fills, 0),
+                (writes, counted.updates, written),
+            ):
+                own = choose(residency.selector, [count if all_of_it else least for all_of_it in passes])
+                moved.append((tensor.role, own))
+    return port_times(engine, outermost, reads, writes)
 
 
 def first_fills(nest: Nest, levels: Sequence[int]) -> Expr:

@@ -45,6 +45,7 @@ from tilewright.formulation.mapping.parts.segment_cycles import (
     first_fills,
     near_bits,
     on_port,
+    served,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace, build_space
@@ -177,10 +178,11 @@ def inside_part(problem: LayerProblem, inner: Arrangement, entered: Sequence[Ent
         part = _part(problem, engine, (*head, *middle, *inner), merged=len(head) + len(middle) - 1)
     else:
         part = _part(problem, engine, (*outermost, *_without_loops(middle), *inner))
+    cycles = maximum([part.statement.cycles, least_cycles(operator, problem.engine), *served(part, problem)])
     shares = (-1 * own.energy(*counts, own.share) for own, counts in moved_by(part, entered).items())
-    leaked = [] if leaks_outside(problem) else [_leakage(part, part.statement.cycles)]
+    leaked = [] if leaks_outside(problem) else [_leakage(part, cycles)]
     inside = total([_energy(part, outside=False), *leaked, *shares])
-    return replace(part, statement=replace(part.statement, energy=inside), objective=_ENERGY)
+    return replace(part, statement=replace(part.statement, energy=inside, cycles=cycles), objective=_ENERGY)
 
 
 def _without_loops(slots: Arrangement) -> Arrangement:

@@ -19,7 +19,7 @@ Tiles = dict[str, Int64s]
 
 def tiles_at(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> Int64s:
     """Tile sizes of a group's dimensions at some boundaries, one row for every row of the group."""
-    columns = [group.sizes(tile) for tile in _boundary_tiles(space, edges, group)]
+    columns = [group.sizes(tile) for tile in boundary_tiles(space, edges, group)]
     return np.column_stack(columns) if columns else np.zeros((len(group), 0), dtype=np.int64)
 
 
@@ -59,12 +59,12 @@ def _rows_with(space: MapSpace, edges: Sequence[int], group: AxisGroup, wanted: 
     """The rows of a group whose tiles at some boundaries are among those wanted."""
     kept = np.arange(len(group))
     # Most rows of a large group have a size that none of those wanted has; only the rest is compared whole.
-    for tile, sizes in zip(_boundary_tiles(space, edges, group), wanted.T, strict=True):
+    for tile, sizes in zip(boundary_tiles(space, edges, group), wanted.T, strict=True):
         kept = kept[contained(group.sizes(tile)[kept], sizes)]
     left = group.having(group.rows[kept])
     return kept[among(tiles_at(space, edges, left), wanted)]
 
 
-def _boundary_tiles(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> list[Expr]:
+def boundary_tiles(space: MapSpace, edges: Sequence[int], group: AxisGroup) -> list[Expr]:
     """Tiles of a group's dimensions at some boundaries."""
     return [space.nest.boundaries[edge][dim] for dim in group.dims for edge in edges]

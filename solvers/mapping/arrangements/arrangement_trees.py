@@ -47,10 +47,8 @@ _QUICK = 200_000  # rows of tiles with which all that may beat the best even map
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
-_SHARE, _MOSTLY = (
-    0.4,
-    0.6,
-)  # of the time that is left, for even storage; more where others are very many
+_LOOK = 50_000  # nodes bounded for a mapping with the cheapest tiles inside
+_SHARE, _MOSTLY = 0.4, 0.6  # of the time left, for even storage; more where others are very many
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
 
@@ -154,8 +152,9 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
-        if not self._levels_count and (is_large(problem) or self._arrangements > _VERY_MANY):
-            self._even_is_closed = self._offer_even(_MOSTLY if self._arrangements > _VERY_MANY else _SHARE)
+        are_many = self._arrangements > _VERY_MANY
+        if not self._levels_count and (are_many or is_large(problem) or has_patterns(problem.even())):
+            self._even_is_closed = self._offer_even(_MOSTLY if are_many else _SHARE)
         is_hard = self._levels_count and not self._even_is_closed
         if is_hard:  # what each level costs is known before all tables
             self._bound_levels(on_bound)
@@ -169,6 +168,8 @@ class ArrangementTrees:
             if even is not None:
                 even.limit(_DEEP)
                 even.go_on(over=partial(_is_over, self._search.limits.share(_EVEN_SHARE)))
+        elif self._even_is_closed:
+            self._offer_perfect_factors()
         even_open, even = self._is_open(even), None  # its memory serves others
         if not is_hard:
             self._bound_levels(on_bound)
@@ -190,7 +191,9 @@ class ArrangementTrees:
                 turn.bounds = [self._bounds_of(machine, even_open) for machine in turn.machines]
                 for bounds in turn.bounds:
                     bounds.begin()
-            elif not turn.go_on():
+            elif turn.go_on():
+                self._offer_cheapest(turn.bounds)
+            else:
                 if needs_mapping:
                     self._trees.new(problem, self._goal, _EFFORT)
                     needs_mapping = False
@@ -202,6 +205,14 @@ class ArrangementTrees:
                 turn.least = cutoff * (1 - BAND)
             turns.put(turn)
         self._unstated = self._cutoff = math.inf
+
+    def _offer_cheapest(self, machines: Iterable[SegmentBounds]) -> None:
+        """Look for mappings that have the tiles of what costs least inside, as far as that is known now."""
+        for bounds in machines:
+            for part in bounds.over_cheapest():
+                tree = self._trees.new(part, self._goal, _LOOK)
+                if tree is not None:
+                    tree.go_on()
 
     def _few_machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
         """Machines on which all that may beat the best even mapping is listed quickly; none where it is not.
@@ -307,7 +318,6 @@ class ArrangementTrees:
         """The tree of the even part after a first look; ``None`` where nothing is left, or very much."""
         problem, most = self._search.problem, None
         if self._even_is_closed:
-            self._offer_perfect_factors()
             return None
         if problem.reduction is not Reduction.FORMS:  # else other parts hold it
             if problem.space.rows > _QUICK:

@@ -33,6 +33,7 @@ from tilewright.solvers.mapping.tree.nodes import Leaves
 
 _MOST = 4_000_000  # nodes bounded for all sequences of points, by storages; a fourth of these for one
 _MOST_KEPT = 1_000_000  # decisions
+_SHARE = 0.3  # of the time that is left
 
 
 class InsideTogether:
@@ -86,7 +87,7 @@ class InsideTogether:
     def _list(self) -> None:
         """Find what is of interest on all machines."""
         search, most = self._search, _MOST * len(self._outside)
-        before = search.tally.nodes
+        before, share = search.tally.nodes, search.limits.share(_SHARE)
         for inner in self._inner:
             search.limits.check()
             alone = filled(inside_part(self._problem, inner), self._problem)
@@ -97,7 +98,7 @@ class InsideTogether:
                 continue
             tree.limit(most // 4)
             tree.begin(dive=False)
-            left = tree.go_on()
+            left = tree.go_on(over=lambda: share.expired)
             search.limits.check()
             if left is not None or search.tally.nodes - before > most or kept.count > _MOST_KEPT:
                 raise ManyTilesError

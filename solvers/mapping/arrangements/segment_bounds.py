@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from tilewright.formulation.expression.batch import EXACT_LIMIT
+from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
@@ -39,7 +40,7 @@ from tilewright.formulation.mapping.parts.segment_parts import (
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import MapSpace
-from tilewright.formulation.mapping.tiles.boundary_tiles import restricted, standing_around
+from tilewright.formulation.mapping.tiles.boundary_tiles import boundary_tiles, restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
@@ -58,10 +59,11 @@ if TYPE_CHECKING:
     from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 
 CYCLES = parse_objective("cycles")
-_LITTLE_EFFORT, _EFFORT = 1_000_000, 20_000_000  # nodes bounded in looking for the least energy of a part
+_LITTLE_EFFORT, _EFFORT = 200_000, 20_000_000  # nodes bounded in looking for the least energy of a part
 _STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
+_HARDLY = 0.01  # relative, by which a value is hardly more than its lower bound
 _SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 _Item = TypeVar("_Item")
@@ -141,6 +143,8 @@ class SegmentBounds:
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
         self._tables = tables
+        self._best = LeastEnergy()  # what a little effort found in the part that was searched last
+        self._cheapest: LeastEnergy | None = None  # the same, inside
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     @property
@@ -156,7 +160,7 @@ class SegmentBounds:
         if not self._powers[1]:
             return 0
         stated = replace(self.problem.statement, cycles=self.problem.space.nest.steps())
-        return self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)])
+        return max(self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)]))
 
     def begin(self) -> None:
         """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
@@ -176,24 +180,29 @@ class SegmentBounds:
         self._entered = self._entering(SHARE)
         inside = (inside_part(problem, inner, self._entered) for inner in self._inner)
         self._inner_parts = _listed(inside, self._search.limits)
-        if b or self._goal.both:
-            self._busy = max(self._busy, self._least(part.minimising(CYCLES) for part in self._inner_parts))
-            self._set_out()
-            yield True
-        self._near_parts = self._stated_near(self._busy)
-        if self._counts_energy:
-            self._outside = max(self._outside, self._least(self._near_parts))
-            self._set_out()
-            yield True
+        if self._counts_energy:  # first, since cycles are often those of computing or of compulsory transfers
+            for least in self._least(self._stated_near(self._busy)):
+                self._outside = max(self._outside, least)
+                self._set_out()
+                yield True
             before = self._search.tally.nodes
-            self._inside = self._least(self._inner_parts)
-            self._effort = self._search.tally.nodes - before
-            self._set_out()
-            yield True
+            for least in self._least(self._inner_parts):
+                self._inside = max(self._inside, least)
+                self._cheapest = self._cheapest or self._best
+                self._effort = self._search.tally.nodes - before
+                self._set_out()
+                yield True
+        if b or self._goal.both:
+            for least in self._least((part.minimising(CYCLES) for part in self._inner_parts), self._busy):
+                self._busy = max(self._busy, least)
+                self._set_out()
+                yield True
+        self._near_parts = self._stated_near(self._busy)
         if b:
-            both = self._least(charged(part, problem.objective, self._inside) for part in self._near_parts)
-            self.least = self._root = max(self._root, both * (1 - BAND))
-            yield True
+            charged_parts = [charged(part, problem.objective, self._inside) for part in self._near_parts]
+            for least in self._least(charged_parts):
+                self.least = self._root = max(self._root, least * (1 - BAND))
+                yield True
 
     def begin_at_once(self, computing: int, together: InsideTogether) -> None:
         """Have parts listed at once: more is known of what each costs at least once they are.
@@ -203,7 +212,9 @@ class SegmentBounds:
         computing : cycles of computing at least
         together : lists what is inside
         """
-        self._busy, self._together = computing, together
+        self._together, self._busy = together, 0
+        if self._powers[1]:
+            self._busy = max(computing, least_cycles(self.problem.operator, self.problem.engine))
         # The inside is that of other machines, too: all reads of passing tensors count there.
         self._entered = tuple(replace(own, share=Fraction(0)) for own in self._entering(Fraction(0)))
         self._outside = least_outside(self.problem) if self._counts_energy else 0
@@ -251,6 +262,27 @@ class SegmentBounds:
         wholes = (pair for pair in both if every is None or (*pair[0].slots, *pair[1].slots) in every)
         return [pair for each in wholes if (pair := self._meeting(*each)) is not None]
 
+    def over_cheapest(self) -> Iterator[LayerProblem]:
+        """The problems of arrangements over the tiles of the cheapest decision found inside, once."""
+        best = self._cheapest
+        if best is None or best.part is None:
+            return
+        self._cheapest = LeastEnergy()
+        space = best.part.space
+        inner = next(
+            inner for inner, part in zip(self._inner, self._inner_parts, strict=True) if part.space is space
+        )
+        tiles = {
+            group.name: np.array(
+                [[evaluate(tile, best.tiles) for tile in boundary_tiles(space, within(space), group)]]
+            )
+            for group in space.groups
+        }
+        for near in self._near:
+            if self._wholes is None or (*near, *inner) in self._wholes:
+                whole = self._whole((*near, *inner))
+                yield replace(whole, space=restricted(whole.space, within(whole.space), tiles))
+
     def _meeting(self, near: Survivors, inner: Survivors) -> Pair | None:
         """What is left of both where their tiles meet, if anything."""
         least = 0.0
@@ -271,20 +303,25 @@ class SegmentBounds:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
         if not self._wanted(near, inner):
             return None
-        slots, problem = (*near.slots, *inner.slots), self.problem
-        whole = self._stated_wholes.get(slots)
-        every = space = self._space(slots) if whole is None else whole.space
+        whole = self._whole((*near.slots, *inner.slots))
+        space = whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
         if inner.tiles is not None:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        if whole is None:
-            whole = problem if every is problem.space else problem.stated(every, slots)
-            self._stated_wholes[slots] = whole
         inside = max(self._inside, _rounded_down(inner.energy))
         return knowing(replace(whole, space=space), inside, self._entered)
+
+    def _whole(self, slots: Arrangement) -> LayerProblem:
+        """The problem of one arrangement, over all tiles."""
+        whole = self._stated_wholes.get(slots)
+        if whole is None:
+            space = self._space(slots)
+            whole = self.problem if space is self.problem.space else self.problem.stated(space, slots)
+            self._stated_wholes[slots] = whole
+        return whole
 
     def _space(self, slots: Arrangement) -> MapSpace:
         """The decisions of one arrangement, over all tiles."""
@@ -342,31 +379,43 @@ class SegmentBounds:
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
-    def _least(self, parts: Iterable[LayerProblem]) -> int:
+    def _least(self, parts: Iterable[LayerProblem], known_least: int = 0) -> Iterator[int]:
         """What every mapping spends in a part of the machine at least, of what the parts minimise.
 
         What little effort leaves open is searched for what costs hardly more than is known already, then for
         what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
-        found.
+        found.  Each step tells a lower bound, the last one the highest.
+
+        Parameters
+        ----------
+        known_least : lower bound; where one of the first values found is hardly more, nothing is searched
         """
         goal = LeastEnergy(slack=0.0 if self.problem.space.nest.perfect else _SLACK)
-        trees = [tree for part in parts if (tree := self._tree(goal, part, _LITTLE_EFFORT)) is not None]
-        for tree in trees:
-            tree.begin()  # the best of all first mappings serves every search
+        trees: list[Tree] = []
+        for part in parts:
+            tree = self._tree(goal, part, _LITTLE_EFFORT)
+            if tree is not None:
+                tree.begin()  # the best of all first mappings serves every search
+                trees.append(tree)
+                if goal.best <= known_least * (1 + _HARDLY):
+                    return
         for tree in trees:
             tree.go_on()
+        self._best = goal
         known = [(tree.layout, tree.least) for tree in trees]
         least = min([goal.enough, *(own for _, own in known)])
+        yield 0 if math.isinf(least) else _rounded_down(least)
         step = _STEP
-        while 0 < least < goal.enough and not self._search.limits.expired:
+        while 0 < least < goal.enough:
+            self._search.limits.check()
             cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
             below = LeastEnergy(cutoff)
             known = [(layout, self._least_below(below, layout, own)) for layout, own in known]
             risen = min([below.best, *(own for _, own in known)])
             least = max(least, risen)
+            yield _rounded_down(least)
             if risen < cutoff:  # the least value, or what effort did not suffice to pass
                 break
-        return 0 if math.isinf(least) else _rounded_down(least)
 
     def _least_below(self, goal: LeastEnergy, layout: Layout, known: float) -> float:
         """What a part costs at least, or the goal's value where it is not below that.

@@ -15,6 +15,7 @@ from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.compiled.cuts import BAND, EVERYTHING, Cut, cut_at, cut_below, wanted_by
 
 if TYPE_CHECKING:
+    from tilewright.formulation.mapping.problem import LayerProblem
     from tilewright.solvers.mapping.tree.nodes import Leaves
 
 __all__ = ["BAND", "Below", "Goal", "LeastEnergy", "Minimum", "goal_of"]
@@ -97,12 +98,14 @@ class LeastEnergy(Goal):
     Attributes
     ----------
     tiles : tile sizes of the best decisions found; none before any are
+    part : the problem that has them
     """
 
     once = True
 
     def __init__(self, best: float = math.inf, slack: float = 0.0) -> None:
         self.best = best
+        self.part: LayerProblem | None = None
         self.tiles: dict[Variable, int] = {}
         self._share = 1 - slack
 
@@ -120,6 +123,7 @@ class LeastEnergy(Goal):
         cheapest = int(np.argmin(leaves.keys))
         if leaves.keys[cheapest] < self.best:
             self.best, self.tiles = float(leaves.keys[cheapest]), leaves.tiles(cheapest)
+            self.part = leaves.problem
 
 
 def goal_of(search: LayerSearch) -> Fraction | None:

@@ -107,6 +107,11 @@ class Leaves:
     def __len__(self) -> int:
         return len(self.keys)
 
+    @property
+    def problem(self) -> LayerProblem:
+        """Whose decisions they are."""
+        return self._problem
+
     def take(self, index: Indices | Bools) -> Leaves:
         """Some of them."""
         places = np.flatnonzero(index) if index.dtype == bool else index
