@@ -50,6 +50,7 @@ from tilewright.solvers.mapping.arrangements import (
     arrangement_trees,
     inside_together,
     open_trees,
+    part_searches,
     segment_bounds,
     turns,
 )
@@ -536,9 +537,9 @@ def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: 
             # that a bound must not reach.
             dives = effort_first > 1 or most == 0
             monkeypatch.setattr(BestFirst, "_dive", dive if dives else lambda _tree, _nodes: None)
-            monkeypatch.setattr(segment_bounds, "_LITTLE_EFFORT", effort_first)
-            monkeypatch.setattr(segment_bounds, "_EFFORT", effort_then)
-            monkeypatch.setattr(segment_bounds, "_SLACK", 0.0)
+            monkeypatch.setattr(part_searches, "_LITTLE_EFFORT", effort_first)
+            monkeypatch.setattr(part_searches, "_EFFORT", effort_then)
+            monkeypatch.setattr(part_searches, "_SLACK", 0.0)
             search = LayerSearch(problem, Limits())
             bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
             search_parts(bounds)

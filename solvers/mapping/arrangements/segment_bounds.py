@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tilewright.formulation.expression.batch import EXACT_LIMIT
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
@@ -43,6 +42,7 @@ from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import boundary_tiles, restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
+from tilewright.solvers.mapping.arrangements.part_searches import PartSearches, rounded_down
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.survivors import (
     EnergyInside,
@@ -51,20 +51,14 @@ from tilewright.solvers.mapping.arrangements.survivors import (
     where_they_meet,
 )
 from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
-from tilewright.solvers.mapping.tree.layout import Layout
 from tilewright.solvers.mapping.tree.small_spaces import is_small, take_all
-from tilewright.solvers.mapping.tree.tree import Tree
 
 if TYPE_CHECKING:
     from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 
 CYCLES = parse_objective("cycles")
-_LITTLE_EFFORT, _EFFORT = 200_000, 20_000_000  # nodes bounded in looking for the least energy of a part
-_STEP = 0.02  # by which a first cutoff passes what is known, where little effort left something open
 _MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
-_HARDLY = 0.01  # relative, by which a value is hardly more than its lower bound
-_SLACK = 0.003  # relative, in the least values of parts where tiles need not divide: many cost hardly more
 
 _Item = TypeVar("_Item")
 _Bound = TypeVar("_Bound", float, Floats)
@@ -142,9 +136,8 @@ class SegmentBounds:
         self._effort = 0  # nodes bounded for what the inside spends at least
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
-        self._tables = tables
-        self._best = LeastEnergy()  # what a little effort found in the part that was searched last
-        self._cheapest: LeastEnergy | None = None  # the same, inside
+        self._searches = PartSearches(search, tables)
+        self._cheapest: LeastEnergy | None = None  # what a little effort found inside
         self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     @property
@@ -160,7 +153,8 @@ class SegmentBounds:
         if not self._powers[1]:
             return 0
         stated = replace(self.problem.statement, cycles=self.problem.space.nest.steps())
-        return max(self._least([replace(self.problem, statement=stated, limits=(), objective=CYCLES)]))
+        computing = replace(self.problem, statement=stated, limits=(), objective=CYCLES)
+        return max(self._searches.least([computing]))
 
     def begin(self) -> None:
         """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
@@ -181,26 +175,27 @@ class SegmentBounds:
         inside = (inside_part(problem, inner, self._entered) for inner in self._inner)
         self._inner_parts = _listed(inside, self._search.limits)
         if self._counts_energy:  # first, since cycles are often those of computing or of compulsory transfers
-            for least in self._least(self._stated_near(self._busy)):
+            for least in self._searches.least(self._stated_near(self._busy)):
                 self._outside = max(self._outside, least)
                 self._set_out()
                 yield True
             before = self._search.tally.nodes
-            for least in self._least(self._inner_parts):
+            for least in self._searches.least(self._inner_parts):
                 self._inside = max(self._inside, least)
-                self._cheapest = self._cheapest or self._best
+                self._cheapest = self._cheapest or self._searches.best
                 self._effort = self._search.tally.nodes - before
                 self._set_out()
                 yield True
         if b or self._goal.both:
-            for least in self._least((part.minimising(CYCLES) for part in self._inner_parts), self._busy):
+            computing = (part.minimising(CYCLES) for part in self._inner_parts)
+            for least in self._searches.least(computing, self._busy):
                 self._busy = max(self._busy, least)
                 self._set_out()
                 yield True
         self._near_parts = self._stated_near(self._busy)
         if b:
             charged_parts = [charged(part, problem.objective, self._inside) for part in self._near_parts]
-            for least in self._least(charged_parts):
+            for least in self._searches.least(charged_parts):
                 self.least = self._root = max(self._root, least * (1 - BAND))
                 yield True
 
@@ -311,7 +306,7 @@ class SegmentBounds:
             space = restricted(space, within(space), inner.tiles)
         if not all(len(group) for group in space.groups):
             return None
-        inside = max(self._inside, _rounded_down(inner.energy))
+        inside = max(self._inside, rounded_down(inner.energy))
         return knowing(replace(whole, space=space), inside, self._entered)
 
     def _whole(self, slots: Arrangement) -> LayerProblem:
@@ -379,68 +374,6 @@ class SegmentBounds:
         self._inside = max(self._inside, _least_energy(survivors))
         return survivors
 
-    def _least(self, parts: Iterable[LayerProblem], known_least: int = 0) -> Iterator[int]:
-        """What every mapping spends in a part of the machine at least, of what the parts minimise.
-
-        What little effort leaves open is searched for what costs hardly more than is known already, then for
-        what costs a little more, and so on: far fewer nodes are below such a cutoff than below the best value
-        found.  Each step tells a lower bound, the last one the highest.
-
-        Parameters
-        ----------
-        known_least : lower bound; where one of the first values found is hardly more, nothing is searched
-        """
-        goal = LeastEnergy(slack=0.0 if self.problem.space.nest.perfect else _SLACK)
-        trees: list[Tree] = []
-        for part in parts:
-            tree = self._tree(goal, part, _LITTLE_EFFORT)
-            if tree is not None:
-                tree.begin()  # the best of all first mappings serves every search
-                trees.append(tree)
-                if goal.best <= known_least * (1 + _HARDLY):
-                    return
-        for tree in trees:
-            tree.go_on()
-        self._best = goal
-        known = [(tree.layout, tree.least) for tree in trees]
-        least = min([goal.enough, *(own for _, own in known)])
-        yield 0 if math.isinf(least) else _rounded_down(least)
-        step = _STEP
-        while 0 < least < goal.enough:
-            self._search.limits.check()
-            cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
-            below = LeastEnergy(cutoff)
-            known = [(layout, self._least_below(below, layout, own)) for layout, own in known]
-            risen = min([below.best, *(own for _, own in known)])
-            least = max(least, risen)
-            yield _rounded_down(least)
-            if risen < cutoff:  # the least value, or what effort did not suffice to pass
-                break
-
-    def _least_below(self, goal: LeastEnergy, layout: Layout, known: float) -> float:
-        """What a part costs at least, or the goal's value where it is not below that.
-
-        Parameters
-        ----------
-        known : lower bound
-        """
-        if known >= goal.enough:
-            return known
-        tree = Tree(self._search, goal, layout=layout)
-        tree.limit(_EFFORT)
-        tree.begin(dive=False)
-        tree.go_on()
-        return max(known, min(tree.least, goal.enough))
-
-    def _tree(self, goal: Goal, part: LayerProblem, most: int) -> Tree | None:
-        """A search of a part that bounds so many nodes at most; ``None`` where nothing is legal."""
-        self._search.limits.check()
-        tree = Tree(self._search, goal, layout=self._tables.layout(part, self._search, goal))
-        if tree.empty:
-            return None
-        tree.limit(most)
-        return tree
-
     def _survivors(
         self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int | None, most: int
     ) -> list[Survivors]:
@@ -457,7 +390,7 @@ class SegmentBounds:
             self._search.limits.check()
             take_all(part, listed, self._search.tally)
             return [self._all_of(slots, listed, elsewhere)] if listed.count else []
-        tree = self._tree(listed, part, most)
+        tree = self._searches.tree(listed, part, most)
         if tree is None:
             return []
         tree.begin(dive=False)
@@ -513,9 +446,4 @@ def _listed(items: Iterable[_Item], limits: Limits) -> list[_Item]:
 
 def _least_energy(survivors: Iterable[Survivors]) -> int:
     """What all that is left spends in its own part at least, in whole units."""
-    return _rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
-
-
-def _rounded_down(energy: float) -> int:
-    """A whole number of units that is surely no more."""
-    return int(energy if energy < EXACT_LIMIT else energy * (1 - BAND))
+    return rounded_down(min((survivor.energy for survivor in survivors), default=0.0))
