@@ -56,6 +56,7 @@ from tilewright.solvers.mapping.arrangements import (
 )
 from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
+from tilewright.solvers.mapping.arrangements.part_searches import PartSearches
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.solve import solve
@@ -520,14 +521,14 @@ def test_a_limit_may_strike_while_parts_are_stated(stated: str, monkeypatch: pyt
 def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where little effort leaves parts open, more of it finds the same least values, or lower ones."""
     problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 60, kind)))
-    raised, honest = list[bool](), SegmentBounds._least_below
+    raised, honest = list[bool](), PartSearches._least_below
 
-    def noted(self: SegmentBounds, goal: LeastEnergy, layout: Layout, known: float) -> float:
+    def noted(self: PartSearches, goal: LeastEnergy, layout: Layout, known: float) -> float:
         least = honest(self, goal, layout, known)
         raised.append(least > known)
         return least
 
-    monkeypatch.setattr(SegmentBounds, "_least_below", noted)
+    monkeypatch.setattr(PartSearches, "_least_below", noted)
     dive = BestFirst._dive
     for problem in islice(problems, effort(18)):
         (machine, *_) = storages(problem)
