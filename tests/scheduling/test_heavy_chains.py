@@ -165,7 +165,7 @@ def test_its_bound_is_below_random_schedules(objective: ScheduleObjective) -> No
     """Also where most runs are taken for work alone; and it is above the linear program's."""
     draw = random.Random(2)
     risen = 0
-    for seed in range(6):
+    for seed in range(effort(2)):
         problem = unlike(seed)
         search = searched(problem, objective)
         options = feasible_options(problem)
@@ -176,7 +176,7 @@ def test_its_bound_is_below_random_schedules(objective: ScheduleObjective) -> No
         assert search.bound >= plain.bound
         risen += search.bound > plain.bound * Fraction(10001, 10000)
         annealing = ScheduleAnnealing(problem, options, 0)
-        for _ in range(300):
+        for _ in range(200):
             schedule = annealing.decode(
                 [draw.randrange(len(own)) for own in options], [draw.random() for _ in options]
             )

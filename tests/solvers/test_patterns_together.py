@@ -207,7 +207,7 @@ def _compare_optima(data: st.DataObject, patterns: int, extents: list[int]) -> N
         assert bounds.key_of(stores) <= float(result.key) * (1 + 1e-12)
 
 
-@settings(max_examples=effort(3))
+@settings(max_examples=effort(1))
 @given(st.data())
 def test_optima_of_patterns_are_not_below_what_has_risen(data: st.DataObject) -> None:
     """The patterns whose keys rise most."""

@@ -73,7 +73,7 @@ def test_levels_left_out_together_leave_no_two_arrays_in_sequence(needed: int | 
         for place, (capacity, energy) in enumerate([(None, 2), (500, 9000), (100, 9000), (20, 1)])
     )
     engine = Engine("arrays", "hierarchy", 16, Fraction(1), Fraction(1000), levels)
-    problem = layer_problem(gemm(m=4, n=4, k=2), engine, parse_objective("ed2p"), factors="perfect")
+    problem = layer_problem(gemm(m=4, n=2, k=2), engine, parse_objective("ed2p"), factors="perfect")
     assert machines_stand_alone(problem) == (needed is not None)
     result = solve(problem, "branch")
     assert result.status is Status.OPTIMAL

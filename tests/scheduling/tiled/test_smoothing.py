@@ -92,6 +92,7 @@ def test_heated_plans_are_legal_and_counted_as_the_evaluator_does(seed: int) -> 
     assert (once[0].transfers.first == once[1].transfers.first).all()
 
 
+@pytest.mark.slow
 def test_heat_leads_out_of_plans_that_no_single_move_shortens() -> None:
     """Where smoothing without heat has come to an end, smoothing with heat goes on."""
     machine = load_tiled_machine("atomic-8x8[engines=4x4,link=8]")

@@ -193,6 +193,7 @@ def test_limits_end_streams_with_what_there_is() -> None:
         Streams(of("unet"), samples=1).fewest(Limits(0.5))
 
 
+@pytest.mark.slow
 def test_auto_needs_less_energy_with_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a small network that expands and squeezes, with the same seed."""
     machine = load_tiled_machine("atomic-8x8[engines=4x4,buffer=16]")

@@ -224,7 +224,7 @@ def test_objectives_that_are_not_stated_get_the_plan_of_the_heuristics(
     problem = TiledProblem(
         resolve_model("mlp", 1), load_tiled_machine("atomic-2x2"), tiled_objective(objective)
     )
-    result = plan_run(lambda: problem, "transfers", Limits(20.0, threads=1)).run()
+    result = plan_run(lambda: problem, "transfers", Limits(5.0, threads=1)).run()
     assert result.message.startswith("transfers states the makespan alone: the plan is the heuristics'")
     assert result.answer is not None
     assert problem.evaluate(result.answer.dag, result.answer.plan).cycles > 0
