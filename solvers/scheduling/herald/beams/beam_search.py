@@ -41,10 +41,8 @@ _NARROW = 10  # the least width that this may leave
 _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
 _RARELY = 0.1  # part of the searches after that which search all
 _DEPTH = 3.5  # expansions per task and state of a pool, beside one per pool
-_AGAIN, _NEAR = (
-    0.5,
-    (0.5, 2.0),
-)  # part of searches that are like the latest that paid; their guide, over its own
+_AGAIN = 0.5  # part of the searches that are like the latest that paid
+_NEAR = (0.5, 2.0)  # their guide, over its own
 _FEW, _MOST_WORK = 12, Telling(0.9, chains=True)  # chains, at most, and the work that they must be to be few
 _KEPT = 0.05, 0.95  # of the makespan, drawn evenly
 _STATES, _FIELDS = 40, 4_000_000  # at the same time: states, times the width, and their fields
