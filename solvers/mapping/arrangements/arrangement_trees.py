@@ -153,7 +153,7 @@ class ArrangementTrees:
 
         problem = replace(self._search.problem, alike=Alike())
         are_many = self._arrangements > _VERY_MANY
-        if not self._levels_count and (are_many or is_large(problem) or has_patterns(problem.even())):
+        if not self._levels_count and (are_many or is_large(problem) or self._even_helps(problem)):
             self._even_is_closed = self._offer_even(_MOSTLY if are_many else _SHARE)
         is_hard = self._levels_count and not self._even_is_closed
         if is_hard:  # what each level costs is known before all tables
@@ -233,6 +233,14 @@ class ArrangementTrees:
             if sum(bounds.arrangements for bounds in machines) > _FEW_AT_ONCE:
                 return []
         return machines
+
+    def _even_helps(self, problem: LayerProblem) -> bool:
+        """Whether the best even mapping spares more than the patterns of even storage take to be searched.
+
+        Of few tiles, all that is within reach of any mapping is soon listed if cycles count.
+        """
+        is_quick = problem.space.rows <= _SMALL and problem.objective.key_powers[1] > 0
+        return has_patterns(problem.even()) and not is_quick
 
     def _bounds_of(self, machine: LayerProblem, even_open: bool) -> SegmentBounds:
         """Bounds of the arrangements of a machine whose levels may not be passed by."""
