@@ -248,7 +248,10 @@ class _NetworkSearch:
             return answer if answer.result.status in (Status.OPTIMAL, Status.INFEASIBLE) else None
 
         tasks = [partial(task, place) for place in range(len(turn))]
-        for done in quick_answers(tasks, workers, lambda: limits.expired):
+        sizes = [self._network.layers[index].operator.iterations for index in turn]
+        middle = sorted(range(len(turn)), key=sizes.__getitem__)[len(turn) // 2]
+        # The others wait for it, so it should not be the hardest one, nor one that says nothing of the rest.
+        for done in quick_answers(tasks, workers, lambda: limits.expired, middle):
             if done.answer is not None:
                 yield done
 
