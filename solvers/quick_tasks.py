@@ -28,28 +28,34 @@ class Quick(NamedTuple, Generic[Answer]):
 
 
 def quick_answers(
-    tasks: Sequence[Callable[[Observer], Answer | None]], workers: int, stopped: Callable[[], bool]
+    tasks: Sequence[Callable[[Observer], Answer | None]],
+    workers: int,
+    stopped: Callable[[], bool],
+    alone: int = 0,
 ) -> Iterator[Quick[Answer]]:
     """Answers of short tasks, each as soon as it is there; ends where some tasks turn out long.
 
-    The first one is done here, so that copies have what it loads.  Then this process and its copies each take
-    the next one that is left.  A copy that fails leaves its tasks undone; they are among those not given.
+    One of them is done here before all others, so that copies have what it loads.  Then this process and its
+    copies each take the next one that is left.  A copy that fails leaves its tasks undone; they are among
+    those not given.
 
     Parameters
     ----------
     tasks : begin in their order; each gives up (``None``) once it is not short
     workers : processes, this one included
     stopped : whether nobody waits for answers any more
+    alone : place of the task that is done first; while it lasts, nothing else is done
     """
     if workers < 2 or len(tasks) <= _FEWEST or not can_fork():
         return
-    first = _done(tasks, 0)
+    first = _done(tasks, alone)
     yield first
     if first.answer is None or stopped():
         return
+    places = [place for place in range(min(len(tasks), 1 << 13)) if place != alone]
     left, filling = os.pipe()
     os.set_blocking(filling, False)  # where a pipe has room for few places, the other tasks are not given
-    os.write(filling, b"".join(place.to_bytes(4) for place in range(1, min(len(tasks), 1 << 13))))
+    os.write(filling, b"".join(place.to_bytes(4) for place in places))
     os.close(filling)
     copies: list[Forked[Quick[Answer]]] = []
     try:

@@ -42,7 +42,8 @@ def make_console(**options: Any) -> Console:
     class Cleaned(Console):
         def render(self, *args: Any, **kwargs: Any) -> Iterable[Segment]:
             for segment in super().render(*args, **kwargs):
-                if segment.control:
+                # Characters that do something are not printable, and most texts have none of those.
+                if segment.control or segment.text.isprintable():
                     yield segment
                 else:
                     yield Segment(cleaned(segment.text), segment.style)

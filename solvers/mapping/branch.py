@@ -10,21 +10,23 @@ from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tilewright import __version__
 from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.stopping import WhenSet
-from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.arrangements.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.compiled import program
-from tilewright.solvers.mapping.large_problems import go_on_without_tables, is_large, offer_perfect_factors
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
-from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees, has_patterns
+from tilewright.solvers.mapping.problem_kinds import has_patterns, is_large
 from tilewright.solvers.mapping.tree.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.two_orders import TwoOrders
+
+if TYPE_CHECKING:
+    from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
+    from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees
 
 _COMPILING = 3.0  # seconds that it takes at least
 _NOT_COMPILED = "annealed only: compiling the search, done once, took longer (see tilewright doctor)"
@@ -71,9 +73,13 @@ class Branch:
                 return Outcome(False, str(too_large))
             message = f"{too_large}; parts of them were searched, the bound holds for all"
         except MemoryError:
+            from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
+
             message = _SHORT
             if not self._goes_on or isinstance(search, PartSearch | PatternSearch):
                 return Outcome(False, message)  # the whole goes on with other parts
+        from tilewright.solvers.mapping.large_problems import go_on_without_tables
+
         # Outside the handlers, which hold the tables that were there.
         with suppress(MemoryError):
             with suppress(LimitReachedError):
@@ -85,14 +91,8 @@ class Branch:
         """Search all trees; raises `TablesTooLargeError` where memory does not suffice for any of them."""
         if search.proven:  # by what a large problem began with
             return Outcome(True)
-        if has_patterns(search.problem):
-            pattern_trees = PatternTrees(search, self.name, partial(offer_perfect_factors, search, self))
-            least = pattern_trees.run(self._bound(search))
-        elif search.problem.is_uneven:
-            arrangement_trees = ArrangementTrees(
-                search, Minimum(search, self.name), self, self._on_hard(search)
-            )
-            least = arrangement_trees.run(self._bound(search))
+        if has_patterns(search.problem) or search.problem.is_uneven:
+            least = self._trees(search).run(self._bound(search))
         else:
             tree = TwoOrders(search, self.name)
             tree.on_hard = self._on_hard(search)
@@ -109,6 +109,17 @@ class Branch:
             return Outcome(True, "no mapping satisfies all constraints")
         search.raise_bound(goal, self.name)
         return Outcome(search.key is not None)
+
+    def _trees(self, search: LayerSearch) -> PatternTrees | ArrangementTrees:
+        """A tree for each pattern or arrangement; loaded late, as most layers have one tree."""
+        if has_patterns(search.problem):
+            from tilewright.solvers.mapping.large_problems import offer_perfect_factors
+            from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees
+
+            return PatternTrees(search, self.name, partial(offer_perfect_factors, search, self))
+        from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
+
+        return ArrangementTrees(search, Minimum(search, self.name), self, self._on_hard(search))
 
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""
@@ -127,6 +138,8 @@ class Branch:
         """What helps a search that does not end soon: the optimum of perfect factors, or else annealing."""
 
         def offer() -> None:
+            from tilewright.solvers.mapping.large_problems import offer_perfect_factors
+
             if is_large(search.problem) and not search.problem.space.nest.perfect:
                 return  # the search began with them
             if offer_perfect_factors(search, self) and search.key is not None:

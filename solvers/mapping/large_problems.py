@@ -34,11 +34,10 @@ from tilewright.solvers.mapping.patterns.inner_bounds import EFFORT, InnerLevels
 from tilewright.solvers.mapping.patterns.part_tiles import PartTiles
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
+from tilewright.solvers.mapping.problem_kinds import PERFECT, has_patterns, is_large
 from tilewright.solvers.mapping.tree.goals import BAND, goal_of
 
-LARGE = 100_000  # rows of all axis groups together
 HUGE = 200_000  # rows whose tables take seconds
 VERY_MANY = 1_000_000  # rows from which on any mapping comes before all else
 MOST = 120_000  # rows of perfect factors
@@ -58,14 +57,9 @@ _COARSE = (1, 0.5, 0.25)  # the same, where even halved tiles may be too many fo
 _LONG = 60.0  # seconds at most for halved tiles there
 _MORE = (4, 16, 64)  # times the usual effort of rounds of bounds there
 
-PERFECT, HALVED, OF_PARTS = "perfect factors", "halved tiles", "tiles of parts"
+HALVED, OF_PARTS = "halved tiles", "tiles of parts"
 SPARSE, LEAST_TILES, NEARBY = "sparse tiles", "least tiles", "tiles nearby"
 OF_OUTER_LEVELS, OF_INNER_LEVELS = "tiles of outer levels", "tiles of inner levels"
-
-
-def is_large(problem: LayerProblem) -> bool:
-    """Whether filling the tables takes a second."""
-    return problem.space.rows > LARGE
 
 
 def offer_initial_solution(search: LayerSearch, method: LayerMethod) -> None:
@@ -161,7 +155,7 @@ def offer_sparse_tiles(
     problem = search.problem.even()
     for octave in octaves:
         sparse = problem.with_sparse_tiles(octave)
-        if sparse.space.rows <= LARGE:
+        if not is_large(sparse):
             _offer(_while_worth(search), sparse, SPARSE, method, share, longest)
             return True
     return False
@@ -211,7 +205,7 @@ def _offer_tiles_nearby(search: LayerSearch, method: LayerMethod) -> None:
             for variable, size in tile_sizes(problem, answer).items()
         }
         part = problem.having(near)
-        if part.space.rows > LARGE:
+        if is_large(part):
             return
         _offer(search, part, NEARBY, method, _DEEP_SHARE, _LONG)
         if all(len(sizes) == len(variable.domain) for variable, sizes in near.items()):

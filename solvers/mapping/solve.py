@@ -16,9 +16,8 @@ from tilewright.foundation.errors import InputError
 from tilewright.foundation.garbage import seldom_collected
 from tilewright.solvers.mapping.arrangements.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution
 from tilewright.solvers.mapping.methods import method
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
+from tilewright.solvers.mapping.problem_kinds import has_patterns, is_large
 from tilewright.solvers.running import SearchRun, run_method
 
 AUTO = "auto"
@@ -87,4 +86,6 @@ def _begin(search: LayerSearch, engine: ByArrangement, warm_starts: Sequence[Map
     problem = search.problem
     begins_even = engine.knows_arrangements and has_uneven_parts(problem)
     if engine.exact and (is_large(problem) or has_patterns(problem)) and not begins_even:
+        from tilewright.solvers.mapping.large_problems import offer_initial_solution
+
         offer_initial_solution(search, Branch(goes_on=False))

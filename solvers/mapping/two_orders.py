@@ -15,16 +15,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 from tilewright.formulation.limits import LimitReachedError, TablesTooLargeError
+from tilewright.formulation.mapping.nests.idle_levels import loose_levels
 from tilewright.formulation.mapping.parts.compulsory import least_key
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.tiles.axis_groups import perfect_rows
 from tilewright.formulation.mapping.tiles.chains import MANY_ROWS
+from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.compiled import bound_program
-from tilewright.solvers.mapping.large_problems import PERFECT
 from tilewright.solvers.mapping.levels.outside_first import ways_of_deciding
 from tilewright.solvers.mapping.part_search import PartSearch
-from tilewright.solvers.mapping.patterns.sub_machines import beside
+from tilewright.solvers.mapping.problem_kinds import PERFECT
 from tilewright.solvers.mapping.tables.shared_tables import MOST_SHARED_ROWS, tables_beside
 from tilewright.solvers.mapping.tree.goals import Minimum
 from tilewright.solvers.mapping.tree.layout import MOST_TOGETHER, LegalTables, laid_out
@@ -53,7 +54,7 @@ class TwoOrders:
 
     def __init__(self, search: LayerSearch, source: str) -> None:
         self._search, self._goal = search, Minimum(search, source)
-        self._beside = beside(search, source)
+        self._beside = _small_machines(search, source)
         self._orders = ways_of_deciding(search.problem)
         _look_at_perfect_factors(search)
         # Trees read the same values, which are dropped once the last one has its own.
@@ -159,6 +160,15 @@ class TwoOrders:
             )
 
         return self._beside.along(go_on) is None
+
+
+def _small_machines(search: LayerSearch, source: str) -> Beside:
+    """What looks for mappings beside the search; nothing, and not loaded, where every level is needed."""
+    if not loose_levels(search.problem.space.nest):
+        return Beside(search, iter(()))
+    from tilewright.solvers.mapping.patterns.sub_machines import beside
+
+    return beside(search, source)
 
 
 def _look_at_perfect_factors(search: LayerSearch) -> None:

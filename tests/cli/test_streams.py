@@ -13,7 +13,7 @@ from calls import SMALL, Call
 from tilewright.cli.terminal.console import rendered
 from tilewright.formulation.result import Status
 from tilewright.report.text.csv_text import csv_line
-from tilewright.report.text.rendering import cleaned
+from tilewright.report.text.rendering import UNSAFE, cleaned
 
 ARCH = ("-a", "tpu-edge")
 
@@ -97,6 +97,13 @@ def test_names_do_not_reach_the_terminal_raw(call: Call) -> None:
     error = call("check", "\x1b]0;title\x07.json").err
     assert "␛]0;title␇.json: cannot be read" in error
     assert rendered(name) == [cleaned(name)]
+
+
+def test_what_is_printable_is_safe() -> None:
+    """Texts of printable characters alone are not looked through before they are shown."""
+    assert not [
+        code for code in range(sys.maxunicode + 1) if chr(code).isprintable() and UNSAFE.match(chr(code))
+    ]
 
 
 def test_cells_are_text_and_no_formulas() -> None:

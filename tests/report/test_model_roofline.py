@@ -9,6 +9,7 @@ import pytest
 
 import tilewright as tw
 from tilewright.report.records.mapping.layer_kinds import kind_of
+from tilewright.report.records.mapping.model_roofline import has_kinds
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,15 @@ def test_kinds_add_up_and_keep_their_limits(mapped: Any) -> None:
         assert row["proven"] == row["layers"]
     for phase in ("prefill", "decode"):
         assert sum(row["share"] for row in rows if row["phase"] == phase) == pytest.approx(1)
+
+
+def test_whether_there_are_kinds_is_known_without_their_figures(mapped: Any) -> None:
+    """Of layers of one kind, nothing is counted for a table that would have one row."""
+    alone = tw.map_network("gpt2[tokens=4]", "nvdla-256", "edp", layers=["block1.attention.query"])
+    for document in (mapped, alone):
+        assert has_kinds(document.record) == (len({row["kind"] for row in document.kind_rows()}) > 1)
+    assert has_kinds(mapped.record)
+    assert not has_kinds(alone.record)
 
 
 def test_phases_are_told_of_one_run(mapped: Any) -> None:

@@ -22,11 +22,11 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status, TracePoint
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping import large_problems, problem_kinds
 from tilewright.solvers.mapping.branch import Branch
-from tilewright.solvers.mapping.large_problems import PERFECT, SPARSE, is_large, offer_initial_solution
+from tilewright.solvers.mapping.large_problems import SPARSE, offer_initial_solution
 from tilewright.solvers.mapping.patterns.pattern_bounds import has_store_bounds
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
+from tilewright.solvers.mapping.problem_kinds import PERFECT, has_patterns, is_large
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
@@ -58,7 +58,7 @@ def test_answers_are_the_same_with_an_opening(instance: Instance) -> None:
     """Branch and bound proves the same optimum after it."""
     plain = solve(instance.problem(), "branch")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large_problems, "LARGE", 0)
+        patch.setattr(problem_kinds, "LARGE", 0)
         opened = solve(instance.problem(), "branch")
     assert (opened.status, opened.key, opened.bound) == (plain.status, plain.key, plain.bound)
 
@@ -75,7 +75,7 @@ def test_a_level_that_one_tensor_may_bypass(objective: str, monkeypatch: pytest.
     assert not has_patterns(problem)
     assert len(problem.space.nest.residency["A"].alternatives) == 2
     plain = solve(problem, "branch")
-    monkeypatch.setattr(large_problems, "LARGE", 0)
+    monkeypatch.setattr(problem_kinds, "LARGE", 0)
     opened = solve(problem, "branch")
     assert "stores" in {point.source for point in opened.trace}
     assert (opened.status, opened.key) == (Status.OPTIMAL, plain.key)
@@ -113,7 +113,7 @@ def test_parts_whose_tables_are_too_large_as_well_end_the_search(
     problem = layer_problem(operator, load_engine("tpu-edge"), parse_objective("energy"))
     assert not problem.space.nest.perfect
     if opened:
-        monkeypatch.setattr(large_problems, "LARGE", 0)
+        monkeypatch.setattr(problem_kinds, "LARGE", 0)
         monkeypatch.setattr(large_problems, "HUGE", 0)
     result = solve(problem, "branch")
     assert result.status is Status.UNKNOWN
@@ -168,7 +168,7 @@ def test_all_exact_solvers_begin_with_a_mapping_over_uneven_storage(
     engine = load_engine(str(MACHINES / "free-4-levels.yaml"))
     problem = layer_problem(operator, engine, parse_objective("edp"), storage="uneven")
     assert has_uneven_parts(problem)
-    monkeypatch.setattr(large_problems, "LARGE", 0)
+    monkeypatch.setattr(problem_kinds, "LARGE", 0)
     limits = Limits()
 
     def stop_at_the_mapping(point: TracePoint) -> None:

@@ -245,6 +245,19 @@ def test_short_shares_are_not_tried_in_copies(
     assert asked == ([6] if copies else [])
 
 
+def test_copies_wait_for_a_layer_of_middle_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for the largest, which all others would wait for, nor for one that says nothing of the rest."""
+    alone: list[int] = []
+
+    def quick_answers(tasks: Sequence[Any], workers: int, stopped: Any, place: int) -> Iterator[Any]:
+        alone.append(place)
+        return iter(())
+
+    monkeypatch.setattr(network_search, "quick_answers", quick_answers)
+    list(search_network(network(30, 3, 9, 8, 20, 4, 5), limits=Limits(threads=2)))
+    assert alone == [3]
+
+
 @pytest.mark.parametrize(("solver", "seconds"), [("auto", 0.5), ("auto", 0.1), ("kapla", 0.5)])
 def test_every_layer_has_a_mapping_before_any_is_searched(
     solver: str, seconds: float, monkeypatch: pytest.MonkeyPatch

@@ -21,13 +21,14 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.solvers.mapping import problem_kinds
 from tilewright.solvers.mapping.patterns import pattern_tiles, storage_patterns
 from tilewright.solvers.mapping.patterns.pattern_bounds import BoundedPattern, PatternBounds
 from tilewright.solvers.mapping.patterns.pattern_machines import Stores, on_own_machine, stores_of
 from tilewright.solvers.mapping.patterns.pattern_tiles import Batch, PatternTiles
 from tilewright.solvers.mapping.patterns.patterns_together import PatternsTogether
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
 from tilewright.solvers.mapping.presolve.encode import tile_sizes
+from tilewright.solvers.mapping.problem_kinds import has_patterns
 from tilewright.solvers.mapping.solve import solve
 from tilewright.workloads.mapping.operators import gemm
 
@@ -35,7 +36,7 @@ from tilewright.workloads.mapping.operators import gemm
 @pytest.fixture(autouse=True)
 def _few_patterns_are_enough() -> Iterator[None]:
     """Small machines have patterns, too."""
-    with mock.patch.object(storage_patterns, "FEW", 0):
+    with mock.patch.object(problem_kinds, "FEW", 0):
         yield
 
 

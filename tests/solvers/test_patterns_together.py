@@ -25,17 +25,13 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
-from tilewright.solvers.mapping.patterns import (
-    inner_fronts,
-    pattern_bounds,
-    patterns_together,
-    storage_patterns,
-)
+from tilewright.solvers.mapping import problem_kinds
+from tilewright.solvers.mapping.patterns import inner_fronts, pattern_bounds, patterns_together
 from tilewright.solvers.mapping.patterns.inner_fronts import InnerFront, InnerFronts
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
 from tilewright.solvers.mapping.patterns.pattern_machines import levels_of, on_own_machine, stores_of
 from tilewright.solvers.mapping.patterns.patterns_together import PatternsTogether, are_bounded_together
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
+from tilewright.solvers.mapping.problem_kinds import has_patterns
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.best_first import BestFirst
 from tilewright.solvers.mapping.tree.goals import LeastEnergy
@@ -48,7 +44,7 @@ from tilewright.workloads.mapping.operators import gemm
 def _always_together() -> Iterator[None]:
     """Few patterns are enough."""
     with (
-        mock.patch.object(storage_patterns, "FEW", 0),
+        mock.patch.object(problem_kinds, "FEW", 0),
         mock.patch.object(pattern_bounds, "_MANY", 1),
         mock.patch.object(patterns_together, "_SHARED", 1),
     ):

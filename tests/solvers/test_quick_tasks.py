@@ -28,13 +28,13 @@ import json, os, sys, time
 from tilewright.foundation.forked import can_fork
 from tilewright.solvers.quick_tasks import quick_answers
 parent = os.getpid()
-def run(task, count, workers=2, stopped=lambda: False):
+def run(task, count, workers=2, stopped=lambda: False, alone=0):
     def observed(place):
         def work(observer):
             observer.note(f"of {place}")
             return task(place)
         return work
-    return list(quick_answers([observed(place) for place in range(count)], workers, stopped))
+    return list(quick_answers([observed(place) for place in range(count)], workers, stopped, alone))
 def told(answers):
     said = [(quick.place, quick.answer, [list(told) for _, told in quick.told]) for quick in answers]
     print(json.dumps(said))
@@ -59,6 +59,26 @@ def test_every_task_is_answered_once_and_copies_do_some() -> None:
     for process in processes:
         assert process is not None
         assert not Path(f"/proc/{process}").exists()
+
+
+@pytest.mark.parametrize("alone", [0, 7, 19])
+def test_one_task_is_done_here_before_all_others(alone: int) -> None:
+    """No copy is made before it has ended, and none does it again."""
+    answers = answers_of(
+        f"""
+        def task(place):
+            begun = time.monotonic()
+            time.sleep(0.05)
+            return os.getpid() == parent, begun, time.monotonic()
+        answers = run(task, 20, workers=3, alone={alone})
+        first = answers[0].answer
+        assert first[0] and all(quick.answer[1] >= first[2] for quick in answers[1:])
+        assert not all(quick.answer[0] for quick in answers)
+        told(quick._replace(answer=1) for quick in answers)
+        """
+    )
+    assert answers[0][0] == alone
+    assert sorted(place for place, _, _ in answers) == list(range(20))
 
 
 def test_a_pipe_with_room_for_few_places_does_not_block() -> None:

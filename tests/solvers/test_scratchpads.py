@@ -16,7 +16,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
+from tilewright.solvers.mapping.problem_kinds import has_patterns
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tables.stages import has_scratchpads, stages_of
 from tilewright.workloads.mapping.layer_text import parse_layer

@@ -25,6 +25,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.solvers.mapping import problem_kinds
 from tilewright.solvers.mapping.patterns import pattern_descent, storage_patterns
 from tilewright.solvers.mapping.patterns.pattern_bounds import BoundedPattern, PatternBounds, has_store_bounds
 from tilewright.solvers.mapping.patterns.pattern_descent import Descent
@@ -37,7 +38,8 @@ from tilewright.solvers.mapping.patterns.pattern_machines import (
     storing,
 )
 from tilewright.solvers.mapping.patterns.pattern_tiles import PatternTiles
-from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees, has_patterns
+from tilewright.solvers.mapping.patterns.storage_patterns import PatternTrees
+from tilewright.solvers.mapping.problem_kinds import has_patterns
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.layout import Deciding, orders_of_decisions
 from tilewright.workloads.mapping.layer_text import parse_layer
@@ -64,7 +66,7 @@ def proven_on_four_levels(objective: str) -> Fraction:
 @pytest.fixture(autouse=True)
 def _few_patterns_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machines of two levels have patterns, too."""
-    monkeypatch.setattr(storage_patterns, "FEW", 0)
+    monkeypatch.setattr(problem_kinds, "FEW", 0)
 
 
 @st.composite

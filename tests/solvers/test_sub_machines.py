@@ -18,7 +18,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import beside
+from tilewright.solvers.mapping import beside, problem_kinds
 from tilewright.solvers.mapping.beside import Beside
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.patterns import storage_patterns, sub_machines
@@ -108,7 +108,7 @@ def test_turns_end_in_the_best_of_many_smaller_machines(seed: int) -> None:
 
 def compare_bounds(seed: int) -> None:
     problem = loose_problem(seed)
-    assert storage_patterns.has_patterns(problem)
+    assert problem_kinds.has_patterns(problem)
     bounds = PatternBounds(LayerSearch(problem, Limits(threads=1)))
     while bounds.take() is not None:
         pass
@@ -136,7 +136,7 @@ def test_bounds_of_smaller_machines_are_not_above_their_optima(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is known of patterns bounds every machine of some levels, and what is excluded takes no step."""
-    monkeypatch.setattr(storage_patterns, "FEW", 0)
+    monkeypatch.setattr(problem_kinds, "FEW", 0)
     compare_bounds(seed)
 
 
@@ -146,7 +146,7 @@ def test_bounds_of_many_smaller_machines_are_not_above_their_optima(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same, for more machines."""
-    monkeypatch.setattr(storage_patterns, "FEW", 0)
+    monkeypatch.setattr(problem_kinds, "FEW", 0)
     compare_bounds(seed)
 
 

@@ -102,6 +102,12 @@ def roofs(rows: Sequence[KindRow], engine: Engine) -> Roofs | None:
     return Roofs(reach, rates, (low, corner, high), (low * float(rate), peak, peak))
 
 
+def has_kinds(document: ResultDocument) -> bool:
+    """Whether layers with a mapping are of more than one kind; takes a moment, `kind_rows` does not."""
+    mapped = [layer for layer in document.layers if layer.metrics is not None and layer.runs]
+    return len({kind for layer in mapped for _, kind in _kinds(layer)}) > 1
+
+
 def kind_rows(document: ResultDocument, engine: Engine) -> list[KindRow]:
     """Kinds of layers in the sequence of `KINDS`, phase by phase; layers without a mapping are left out."""
     parts: dict[tuple[str, str], list[_Part]] = {}

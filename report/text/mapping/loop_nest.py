@@ -14,7 +14,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from tilewright.formulation.mapping.directives import Directives, TensorTile
 from tilewright.formulation.mapping.mapping import Mapping, Spatial, Storage, Temporal
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.hardware.mapping.fitted import fitted
@@ -62,6 +61,8 @@ def _stores(lead: str, label: str, parts: Sequence[str]) -> list[str]:
 
 def _rows(operator: Operator, engine: Engine, mapping: Mapping) -> list[tuple[int, str, list[str]]]:
     """Depth, text and (for a level) tile sizes of every line."""
+    from tilewright.formulation.mapping.directives import Directives, TensorTile
+
     engine = fitted(engine, operator)
     rows: list[tuple[int, str, list[str]]] = []
     tile, depth = dict(operator.bounds), 0

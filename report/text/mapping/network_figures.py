@@ -10,7 +10,7 @@ from tilewright.foundation.units import exact
 from tilewright.hardware.mapping.engine import Engine
 from tilewright.report.records.mapping.breakdown import in_machine_order, in_role_order
 from tilewright.report.records.mapping.document import ResultDocument
-from tilewright.report.records.mapping.model_roofline import kind_rows, phase_rows
+from tilewright.report.records.mapping.model_roofline import has_kinds, kind_rows, phase_rows
 from tilewright.report.records.mapping.network_energy import network_energy
 from tilewright.report.records.mapping.roofline import dram_rate, roofline
 from tilewright.report.text.mapping.phases import phases_text
@@ -74,9 +74,9 @@ def roofline_views(document: ResultDocument, engine: Engine) -> list[RenderableT
 
 def kinds_table(document: ResultDocument, engine: Engine) -> Table | None:
     """Time by kind of layer beside both limits, phase by phase; nothing where all layers are of one kind."""
-    rows = kind_rows(document, engine)
-    if len({row.kind for row in rows}) < 2:
+    if not has_kinds(document):
         return None
+    rows = kind_rows(document, engine)
     outermost = engine.levels[0].name
     columns = ["layers", "time", "share", "PEs", outermost, "of limit", "energy"]
     table = plain_table([("kind", "left"), *((column, "right") for column in columns)])

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.mapping.canonical import CanonicalForm, canonical_form
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.compiled.cuts import (
     BAND,
@@ -32,6 +31,9 @@ from tilewright.solvers.mapping.compiled.cuts import (
 from tilewright.solvers.mapping.tree.goals import Goal
 from tilewright.solvers.mapping.tree.nodes import Leaves
 from tilewright.solvers.mapping.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from tilewright.formulation.mapping.canonical import CanonicalForm
 
 _LOOKED_AT = 4096  # complete decisions taken from one batch before the goal closes more of them
 
@@ -133,6 +135,8 @@ class _Best(Goal):
                 self._add(leaves.mapping(int(index)))
 
     def _add(self, mapping: Mapping) -> None:
+        from tilewright.formulation.mapping.canonical import canonical_form
+
         form = canonical_form(self._problem.operator, self._problem.engine, mapping)
         if form in self._seen:
             return
@@ -196,6 +200,8 @@ def _finished(problem: LayerProblem, goal: Goal, limits: Limits) -> bool:
     """Search until the goal wants nothing more; whether it came so far within the limits."""
     search = LayerSearch(problem, limits)
     if problem.is_uneven:
+        from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
+
         return ArrangementTrees(search, goal, Branch()).run() is None
     try:
         tree = Tree(search, goal)

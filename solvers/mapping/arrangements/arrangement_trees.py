@@ -29,10 +29,10 @@ from tilewright.formulation.mapping.search import LayerMethod, LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.solvers.mapping.arrangements.open_trees import OpenTrees
 from tilewright.solvers.mapping.arrangements.turns import Turns
-from tilewright.solvers.mapping.large_problems import is_large, offer_initial_solution, offer_perfect_factors
+from tilewright.solvers.mapping.large_problems import offer_initial_solution, offer_perfect_factors
 from tilewright.solvers.mapping.part_search import PartSearch
 from tilewright.solvers.mapping.patterns.pattern_bounds import PatternBounds
-from tilewright.solvers.mapping.patterns.storage_patterns import has_patterns
+from tilewright.solvers.mapping.problem_kinds import has_patterns, is_large
 from tilewright.solvers.mapping.tree.goals import BAND, Below, Goal, goal_of
 from tilewright.solvers.mapping.tree.tree import Tree
 

@@ -24,10 +24,10 @@ from tilewright.solvers.mapping.answers.adoption import AnswerSets
 from tilewright.solvers.mapping.answers.answer_set_searches import AnswerSetRequest, search_answer_sets
 from tilewright.solvers.mapping.answers.minimal_conflicts import explained
 from tilewright.solvers.mapping.first_mapping import offer_any_mapping, offer_one_mapping
-from tilewright.solvers.mapping.large_problems import is_large
 from tilewright.solvers.mapping.methods import is_prepared, method, prepare
 from tilewright.solvers.mapping.networks.layer_shares import after, is_spent, share_of_layer
 from tilewright.solvers.mapping.networks.network_problem import NetworkProblem
+from tilewright.solvers.mapping.problem_kinds import is_large
 from tilewright.solvers.mapping.solve import AUTO, layer_run
 from tilewright.solvers.observer import Observer, Unobserved
 from tilewright.solvers.quick_tasks import Quick, quick_answers
@@ -248,7 +248,10 @@ class _NetworkSearch:
             return answer if answer.result.status in (Status.OPTIMAL, Status.INFEASIBLE) else None
 
         tasks = [partial(task, place) for place in range(len(turn))]
-        for done in quick_answers(tasks, workers, lambda: limits.expired):
+        sizes = [self._network.layers[index].operator.iterations for index in turn]
+        middle = sorted(range(len(turn)), key=sizes.__getitem__)[len(turn) // 2]
+        # The others wait for it, so it should not be the hardest one, nor one that says nothing of the rest.
+        for done in quick_answers(tasks, workers, lambda: limits.expired, middle):
             if done.answer is not None:
                 yield done
 

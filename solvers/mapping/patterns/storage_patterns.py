@@ -20,7 +20,6 @@ from itertools import count
 from tilewright.formulation.expression import Expr, Variable
 from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.mapping.nests.idle_levels import loose_levels
-from tilewright.formulation.mapping.parts.storage_parts import has_storage_parts
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
@@ -34,12 +33,12 @@ from tilewright.solvers.mapping.patterns.pattern_machines import (
     Stores,
     levels_of,
     machine_of,
-    machines_stand_alone,
     on_own_machine,
 )
 from tilewright.solvers.mapping.patterns.pattern_tiles import PatternTiles
 from tilewright.solvers.mapping.patterns.patterns_together import PatternsTogether, are_bounded_together
 from tilewright.solvers.mapping.patterns.sub_machines import beside
+from tilewright.solvers.mapping.problem_kinds import SHARED_BY_FEW
 from tilewright.solvers.mapping.tables.stages import has_scratchpads, last_array
 from tilewright.solvers.mapping.tables.table_bank import TableBank
 from tilewright.solvers.mapping.tree.division import terms_at_stores
@@ -47,30 +46,12 @@ from tilewright.solvers.mapping.tree.goals import BAND, Minimum, goal_of
 from tilewright.solvers.mapping.tree.layout import Deciding, orders_of_decisions
 from tilewright.solvers.mapping.tree.tree import Tree
 
-FEW, MOST = 8, 1 << 20  # patterns, with which one tree is as quick, and beyond which they are too many
-_FEW_OF_SCRATCHPADS = 7  # with which it is on a machine with scratchpads of single tensors
 _AHEAD = 0.01  # by which a tree's bound may pass the others' before they go on
 _DIVES = 6  # patterns in which a mapping is looked for at once; the others find better ones on their way
 _SHARED = 200_000  # rows of tiles, up to which one tree has all patterns of some levels; others come last
-_SHARED_BY_FEW = 400_000  # the same with scratchpads of single tensors, which leave few patterns
 _SOON = 10_000  # rows of scratchpads with which all is searched as soon as perfect factors
 _ROUNDING = 1e-8  # relative; far above that of sums of some parts
 _MANY = 800_000  # rows from which on a pattern is bounded alone where its tiles are not known
-
-
-def has_patterns(problem: LayerProblem) -> bool:
-    """Whether a problem is searched pattern by pattern.
-
-    It has many patterns, all of which have machines of their own and bounds, and levels that store nothing
-    have no loops.
-    """
-    patterns = math.prod(len(r.alternatives) for r in problem.space.nest.residency.values())
-    few_rows = problem.space.rows <= _SHARED_BY_FEW
-    separates = has_scratchpads(problem.engine) and (few_rows or are_bounded_together(problem))
-    few = _FEW_OF_SCRATCHPADS if separates else FEW
-    if not (few < patterns <= MOST and problem.objective.key_powers[0]):
-        return False
-    return machines_stand_alone(problem) and has_storage_parts(problem)
 
 
 @dataclass(slots=True, eq=False)
@@ -144,7 +125,7 @@ class PatternTrees:
         self._left: list[BoundedPattern] = []  # of large tables, the cheapest first
         self._shared: dict[tuple[int, ...], _OpenTree | None] = {}  # by levels that store something
         self._rows: dict[tuple[int, ...], int] = {}
-        self._most_shared = _SHARED_BY_FEW if has_scratchpads(search.problem.engine) else _SHARED
+        self._most_shared = SHARED_BY_FEW if has_scratchpads(search.problem.engine) else _SHARED
         self._alike: dict[tuple[int, ...], Alike] = {}  # likewise, of patterns on machines of their own
         self._efforts = _Efforts()
 

@@ -96,5 +96,5 @@ def expanded(graph: OnnxGraph) -> OnnxGraph:
         if len(nodes) > MOST_NODES:
             message = f"expected at most {MOST_NODES:,} nodes in a model, steps of recurrent ones counted"
             raise BudgetError(graph.where, node.label, message)
-    placed = tuple(replace(node, position=i) for i, node in enumerate(nodes))
+    placed = tuple(node if node.position == i else replace(node, position=i) for i, node in enumerate(nodes))
     return replace(graph, nodes=placed, inputs=(*graph.inputs, *emit.states))
