@@ -125,7 +125,8 @@ def axes_along(
     if origin.channel is not None:
         plain = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
         if plain is not None and (lies is None or _is_clear(plain, origin)):
-            return plain, False
+            mapped = None if lies is None else moved_axes(operator, tensor, lies)
+            return (plain if mapped is None or _begin_alike(plain, mapped) else mapped), False
     elif origin.flattened:
         flat = flatten_axes(operator, tensor, origin.sizes)
         if flat is not None:
@@ -151,6 +152,11 @@ def _is_clear(axes_of: Sequence[OperandAxes], origin: Origin) -> bool:
     return channels >= origin.sizes[CHANNEL] and all(
         axes.axes or size == 1 for axes, size in zip(axes_of, origin.sizes, strict=True)
     )
+
+
+def _begin_alike(plain: Sequence[OperandAxes], mapped: Sequence[OperandAxes]) -> bool:
+    """Whether rows and columns begin behind half of the padding, as the link says."""
+    return all(half.before == told.before for half, told in zip(plain[ROW:], mapped[ROW:], strict=True))
 
 
 @dataclass(frozen=True)
