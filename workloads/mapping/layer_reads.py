@@ -77,8 +77,9 @@ def _sizes_apart(read: Reading, reader: Operator, result: Tensor) -> str | None:
         told = f"axis {place} of the result of {read.producer} has {size} elements, the operand"
         if offset + size > axis.size + unused:
             return f"{told} only {axis.size - offset}"
-        reaches = [term.stride * (reader.bounds[term.dim] - 1) for term in axis.terms]
-        padding = max(offset, sum(reaches) - max(reaches, default=0))
+        taps = [term for term in axis.terms if term.dim not in reader.output.dims]
+        window = sum(term.stride * (reader.bounds[term.dim] - 1) for term in taps)
+        padding = max(offset, window if axis.is_compound else 0)
         if offset + size + padding < axis.size:
             return f"{told} needs {axis.size - offset - padding}"
     return None
