@@ -45,8 +45,8 @@ class Reading:
     rows: tuple[int, ...] = ()
     softmax: bool = True
 
-    def check(self, where: str, producer: Operator, reader: Operator) -> None:
-        """Raise ``InputError`` where the axes are not those of the result, each once and of its size."""
+    def check(self, where: str, producer: Operator) -> None:
+        """Raise ``InputError`` where the axes are not those of the result, each once."""
         number = len(producer.output.axes)
         if self.axes and sorted(self.axes) != list(range(number)):
             reason = f"expected each of 0 to {number - 1} once, got {[*self.axes]}"
@@ -57,9 +57,12 @@ class Reading:
                 f"reads.{self.operand}",
                 f"the operand has {len(self.offsets)} axes, the result of {self.producer} has {number}",
             )
-        reason = _sizes_apart(self.ordered(producer), reader, producer.output)
-        if reason is not None:
-            raise InputError(where, f"reads.{self.operand}", reason)
+
+    def check_sizes(self, where: str, producer: Operator, reader: Operator) -> None:
+        """Raise ``InputError`` where the operand's sizes are not those of the result."""
+        told = _sizes_apart(self.ordered(producer), reader, producer.output)
+        if told is not None:
+            raise InputError(where, f"reads.{self.operand}", told)
 
     def ordered(self, producer: Operator) -> Reading:
         """The same with its axes written out."""

@@ -40,6 +40,7 @@ from tilewright.workloads.networks import mamba
 from tilewright.workloads.onnx.importer import load_onnx
 from tilewright.workloads.scheduling.workload import Part
 from tilewright.workloads.scheduling.workload import Workload as Networks
+from tilewright.workloads.training import training_network
 
 TOKENS, HEADS, WIDTH = 4, 2, 4
 CHANNELS = HEADS * WIDTH
@@ -201,7 +202,7 @@ def written() -> tuple[Network, Moves]:
         {"name": "turned", "layer": f"matmul:B=2,M={TOKENS},N=3,K=6"},
     ]
     entries[2]["reads"] = {"B": {"layer": "k", "axes": [0, 2, 1]}}
-    entries[4]["reads"] = {"A": {"layer": "scores", "axes": [0, 2, 1]}, "B": "mix"}
+    entries[4]["reads"] = {"A": {"layer": "scores", "axes": [0, 2, 1]}, "B": {"layer": "mix", "rows": [2]}}
     layers, reads = linked_layers(entries, "heads")
     keys = np.arange(2 * TOKENS * 3).reshape(2, TOKENS, 3)
     square = np.arange(2 * 6 * TOKENS).reshape(2, 6, TOKENS)
@@ -229,6 +230,20 @@ def written_windows() -> tuple[Network, Moves]:
         ("causal", "I"): ("a", np.pad(image, ((0, 0), (0, 0), (2, 0), (1, 0)), **none)),
         ("late", "I"): ("a", np.pad(image, ((0, 0), (0, 0), (0, 2), (0, 1)), **none)),
         ("strided", "I"): ("a", image[:, :, :8, :5]),
+    }
+
+
+def trained() -> tuple[Network, Moves]:
+    """What errors go backward through, from the products of attention to its softmax and on."""
+    forward, moves = attention()
+    square = moves["shares", "I"][1]
+    return training_network(forward), {
+        ("shares.error", "dO"): ("mix.error_A", square),
+        ("shares.error", "I"): ("scores", square),
+        ("scores.error_A", "dC"): ("shares.error", square),
+        ("scores.error_A", "B"): moves["scores", "B"],
+        ("scores.error_B", "dC"): ("shares.error", square),
+        ("scores.error_B", "A"): moves["scores", "A"],
     }
 
 
@@ -317,7 +332,11 @@ def read_from(dag: AtomicDag, task: int) -> dict[int, int]:
     return dict(size)
 
 
-@pytest.mark.parametrize("made", [attention, cropped, joined, selective, written, written_windows])
+EXACT = [attention, cropped, joined, selective, trained, written, written_windows]
+"""Networks whose atoms read nothing but what they need."""
+
+
+@pytest.mark.parametrize("made", EXACT)
 @pytest.mark.parametrize("seed", range(3))
 def test_reads_behind_movement_are_exact(made: Callable[[], tuple[Network, Moves]], seed: int) -> None:
     """Atoms of random sizes read exactly the elements that their loops touch, of the tasks that make them."""
@@ -352,7 +371,7 @@ def test_reads_of_an_axis_along_several_coordinates(rows: int, parts: int) -> No
             assert size == needed
 
 
-@pytest.mark.parametrize("made", [attention, grouped, cropped, joined, selective, written, written_windows])
+@pytest.mark.parametrize("made", [*EXACT, grouped])
 def test_a_document_reads_the_same(made: Callable[[], tuple[Network, Moves]]) -> None:
     """Atoms of a network that went through a document read the same blocks."""
     network, _ = made()
