@@ -102,7 +102,7 @@ def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[in
     pads = [(pad, pad) for pad in range(min(rows, columns) if both else 1)]
     if joined:  # padding that keeps the size is the most likely
         pads.sort(key=lambda pad: pad[0] != max(reach))
-    elif both:
+    elif both and channels * rows * columns != link.elements:
         sides = (range(0, min(2 * reach[at] + 1, sizes[at]), 2) for at in (ROW, COLUMN))
         pads = [*sorted(product(*sides), key=sum), *pads]
     for above, left in pads:
