@@ -103,8 +103,8 @@ def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[in
     if joined:  # padding that keeps the size is the most likely
         pads.sort(key=lambda pad: pad[0] != max(reach))
     elif both and channels * rows * columns != link.elements:
-        sides = (range(0, min(2 * reach[at] + 1, sizes[at]), 2) for at in (ROW, COLUMN))
-        pads = [*sorted(product(*sides), key=sum), *pads]
+        down, along = (range(0, min(2 * reach[at] + 1, sizes[at]), 2) for at in (ROW, COLUMN))
+        pads = [*sorted(product(down, along), key=sum), *pads]
     for above, left in pads:
         area = (rows - above) * (columns - left)
         mine = link.elements // area if joined else channels
