@@ -7,16 +7,20 @@ import itertools
 import math
 import random
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from effort import effort
 
-from tilewright.foundation.compiled import compiled, is_ready
-from tilewright.foundation.kernels.types import KernelTypeError
+from tilewright.foundation.compiled import CompiledFunction, compiled, is_ready
+from tilewright.foundation.kernels.source import Source
+from tilewright.foundation.kernels.types import KernelTypeError, Type, type_of
 
 WHOLE = (0, 1, -1, 2, -3, 7, -8, 63, 1 << 40, -(1 << 40), (1 << 62) - 1, -(1 << 62))
 REAL = (0.0, -0.0, 1.0, -1.5, 0.1, 7.25, -1e300, 1e-300, math.inf)
@@ -331,3 +335,41 @@ def test_random_kernels_compute_what_python_does(tmp_path: Path) -> None:
             computed, expected = kernel(a, b, own), kernel.__wrapped__(a, b, theirs)
             assert computed[:4] == expected[:4], name
             assert computed[4].tolist() == expected[4].tolist() == own.tolist(), name
+
+
+def test_an_interpreter_waits_for_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a thread that ends with its interpreter compiles is compiled by one that does not."""
+    seen: list[bool] = []
+
+    def compile_(function: CompiledFunction, types: tuple[Type, ...]) -> SimpleNamespace:
+        seen.append(threading.current_thread().daemon)
+        return SimpleNamespace(types=types)
+
+    def fail(function: CompiledFunction, types: tuple[Type, ...]) -> SimpleNamespace:
+        raise KernelTypeError("no such kind")
+
+    def searched(call: Callable[[], object]) -> list[object]:
+        answers: list[object] = []
+
+        def search() -> None:
+            try:
+                answers.append(call())
+            except KernelTypeError as error:
+                answers.append(str(error))
+
+        thread = threading.Thread(target=search, daemon=True)
+        thread.start()
+        thread.join()
+        return answers
+
+    monkeypatch.setattr(CompiledFunction, "_read", lambda function, types: None)
+    monkeypatch.setattr(CompiledFunction, "_compile", compile_)
+    made = CompiledFunction(Source(lambda number: number, False, False))
+    whole = type_of(3)
+    assert searched(lambda: made._version((whole,)).types) == [(whole,)]
+    other = CompiledFunction(Source(lambda number: number, False, False))
+    assert searched(lambda: other.is_ready((3,))) == [True]
+    assert seen == [False, False]
+    monkeypatch.setattr(CompiledFunction, "_compile", fail)
+    broken = CompiledFunction(Source(lambda number: number, False, False))
+    assert searched(lambda: broken._version((whole,))) == ["no such kind"]

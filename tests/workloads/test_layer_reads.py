@@ -85,6 +85,47 @@ def test_errors_name_the_field(tmp_path: Path, reads: str, told: str) -> None:
     assert told in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("reader", "told"),
+    [
+        (
+            "conv:K=2,C=8,P=8,Q=8,R=3,S=3,pad=1",
+            "axis 1 of the result of a has 4 elements, the operand needs 8",
+        ),
+        (
+            "conv:K=2,C=3,P=8,Q=8,R=3,S=3,pad=1",
+            "axis 1 of the result of a has 4 elements, the operand only 3",
+        ),
+        (
+            "conv:K=2,C=4,P=4,Q=8,R=3,S=3,pad=1",
+            "axis 2 of the result of a has 8 elements, the operand only 5",
+        ),
+        (
+            "conv:K=2,C=4,P=8,Q=16,R=3,S=3,pad=1",
+            "axis 3 of the result of a has 8 elements, the operand needs 15",
+        ),
+        ("conv:K=2,C=4,P=3,Q=8,R=2,S=1,stride=2x1", "the operand only 6"),
+        ("conv:K=2,C=4,P=4,Q=8,R=1,S=1,stride=2x1", ""),
+        ("conv:K=2,C=4,H=8,W=8,R=3,S=3,pad=0x0x2x2", ""),
+        ("conv:K=2,C=4,H=8,W=8,R=3,S=3,stride=2,pad=0x0x1x1", ""),
+        ("pool:C=4,H=8,W=8,R=3,S=3,stride=2,pad=1", ""),
+    ],
+)
+def test_sizes_agree(tmp_path: Path, reader: str, told: str) -> None:
+    """An operand has the result's sizes, but for padding and what a stride leaves unused."""
+    entries = (
+        '{name: a, layer: "conv:K=4,C=2,P=8,Q=8,R=1,S=1"}',
+        f'{{name: b, layer: "{reader}", reads: {{I: a}}}}',
+    )
+    if not told:
+        assert len(read(tmp_path, *entries).links) == 1
+        return
+    with pytest.raises(InputError) as raised:
+        read(tmp_path, *entries)
+    assert "layer 2: reads.I" in str(raised.value)
+    assert told in str(raised.value)
+
+
 def test_circles_and_counts_are_refused(tmp_path: Path) -> None:
     """Layers that read each other in a circle, and reads of several layers at once, are errors."""
     first = '{name: a, layer: "gemm:M=4,N=4,K=4", reads: {A: b}}'

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tilewright.foundation.errors import InputError
+from tilewright.foundation.errors import InputError, ReadingLimitError
 from tilewright.workloads.catalog import resolve_model
+from tilewright.workloads.scheduling import workload_file
 from tilewright.workloads.scheduling.workload import Part, Workload
-from tilewright.workloads.scheduling.workload_file import is_workload, list_workloads, load_workload
+from tilewright.workloads.scheduling.workload_file import (
+    is_workload,
+    list_workloads,
+    load_workload,
+    resolve_workload,
+)
 
 TABLE_II = {
     "ar-vr-a": {"resnet50": 2, "unet": 4, "mobilenet-v2": 4},
@@ -90,6 +96,27 @@ def test_unknown_names_are_told_with_the_nearest() -> None:
     """A name that is no workload is told with the nearest one."""
     with pytest.raises(InputError, match="did you mean 'ar-vr-a'"):
         load_workload("ar-vr-aa")
+
+
+def test_a_broken_file_is_no_unknown_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model's file that cannot be read says so, also where it is called almost as a workload is."""
+    monkeypatch.chdir(tmp_path)
+    Path("ar-vr-a.onnx").write_text("junk")
+    with pytest.raises(InputError, match="not an ONNX model"):
+        resolve_workload("ar-vr-a.onnx")
+    with pytest.raises(InputError, match="no such workload or model, did you mean 'ar-vr-a'"):
+        resolve_workload("ar-vr-aa")
+
+
+def test_a_limit_inside_a_workload_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where time is up while a workload's model is read, the error is that of a limit, not of bad input."""
+
+    def slow(*_: object) -> None:
+        raise ReadingLimitError("model.onnx", "node conv1", "takes longer to read than the time limit of 3 s")
+
+    monkeypatch.setattr(workload_file, "resolve_model", slow)
+    with pytest.raises(ReadingLimitError, match=r"networks\.0\.model: model.onnx: node conv1: takes longer"):
+        load_workload("ar-vr-a")
 
 
 def test_a_workload_needs_distinct_parts() -> None:

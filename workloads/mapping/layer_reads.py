@@ -20,7 +20,7 @@ from typing import Any
 
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_fields import Conv, Depthwise, LayerFields, Pool
-from tilewright.workloads.mapping.operator import Operator
+from tilewright.workloads.mapping.operator import Operator, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,34 @@ class Reading:
                 f"the operand has {len(self.offsets)} axes, the result of {self.producer} has {number}",
             )
 
+    def check_sizes(self, where: str, producer: Operator, reader: Operator) -> None:
+        """Raise ``InputError`` where the operand's sizes are not those of the result."""
+        told = _sizes_apart(self.ordered(producer), reader, producer.output)
+        if told is not None:
+            raise InputError(where, f"reads.{self.operand}", told)
+
     def ordered(self, producer: Operator) -> Reading:
         """The same with its axes written out."""
         return replace(self, axes=self.axes or tuple(range(len(producer.output.axes))))
+
+
+def _sizes_apart(read: Reading, reader: Operator, result: Tensor) -> str | None:
+    """Why an operand cannot be a result by their sizes; ``None`` where it can.
+
+    Behind the last window a stride may leave elements of the result unused.  Padding may follow the result as
+    far as it comes before it, or as a window reaches.
+    """
+    for axis, place, offset in zip(reader.tensor(read.operand).axes, read.axes, read.offsets, strict=True):
+        size, unused = result.axes[place].size, max((term.stride for term in axis.terms), default=1) - 1
+        told = f"axis {place} of the result of {read.producer} has {size} elements, the operand"
+        if offset + size > axis.size + unused:
+            return f"{told} only {axis.size - offset}"
+        taps = [term for term in axis.terms if term.dim not in reader.output.dims]
+        window = sum(term.stride * (reader.bounds[term.dim] - 1) for term in taps)
+        padding = max(offset, window if axis.is_compound else 0)
+        if offset + size + padding < axis.size:
+            return f"{told} needs {axis.size - offset - padding}"
+    return None
 
 
 def padding_before(fields: LayerFields) -> tuple[int, int]:

@@ -149,6 +149,7 @@ def linked_layers(
         if read.producer not in operators:
             raise InputError(at, f"reads.{read.operand}", unknown_name(read.producer, operators))
         read.check(at, operators[read.producer])
+        read.check_sizes(at, operators[read.producer], operators[read.reader])
     return tuple(layers), tuple(read.ordered(operators[read.producer]) for _, read in reads)
 
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tilewright.foundation.errors import InputError, did_you_mean, unknown_name
+from tilewright.foundation.errors import BudgetError, InputError, did_you_mean, unknown_name
 from tilewright.foundation.named_files import NamedFiles
 from tilewright.foundation.validation import from_validation
 from tilewright.foundation.yaml_file import read_yaml
@@ -142,7 +142,7 @@ def resolve_workload(text: str, batch: int | None = None, options: OnnxOptions |
         network = resolve_model(text, batch, options or OnnxOptions(asker="fields"))
     except InputError as error:
         nearest = did_you_mean(text, list_workloads())
-        if nearest:
+        if nearest and "no such model" in error.message:
             raise InputError(text, None, f"no such workload or model{nearest}") from None
         raise error
     return Workload(network.name, (Part(network.name, network),))
@@ -154,6 +154,8 @@ def _part(where: str, folder: Path, position: int, entry: _Entry, taken: set[str
         network = resolve_model(
             str(folder / entry.model) if is_file else entry.model, entry.batch, entry.onnx
         )
+    except BudgetError as error:  # a limit, which exit codes tell from bad input
+        raise type(error)(where, f"networks.{position}.model", str(error)) from None
     except InputError as error:
         if error.where in _FIELDS:
             place = ".".join(filter(None, (_FIELDS[error.where], error.field)))

@@ -53,7 +53,7 @@ def moved(maker: Operator, link: Link | None) -> Moved | None:
     """How the operand of a link lies along its maker's result; ``None`` where that is not known, or where
     positions along an axis have gaps.
     """
-    view = None if link is None or link.rows else link.view
+    view = None if link is None else link.view
     # results made in strides may be cropped, so that their sizes are not those of the view
     if view is None or any(axis.is_compound for axis in maker.output.axes):
         return None

@@ -77,11 +77,13 @@ def from_outside(sizes: tuple[int, int, int], link: Link | None, cuts: Cuts) -> 
 def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[int, int, int]:
     """(channels, rows, columns) of an input of the network: the operand's, less padding, and less channels of
     other tensors beside it, that its number of elements betrays.
+
+    Padding on both sides of a window, of rows and columns each, is taken before padding on one side of both.
     """
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
     sizes = [1, 1, 1]
     padded = [False, False, False]
-    same = 0
+    reach = [0, 0, 0]
     for axis in operator.tensor(operand).axes:
         if not axis.terms:
             continue
@@ -89,20 +91,25 @@ def input_sizes(operator: Operator, operand: str, link: Link | None) -> tuple[in
         coordinate = CHANNEL if name in "KGC" else COLUMN if name in "QS" else ROW
         sizes[coordinate] *= axis.size
         padded[coordinate] |= axis.is_compound
-        same = max(same, *(term.stride * (operator.bounds[term.dim] - 1) for term in axis.terms[1:]), 0)
+        inside = (term.stride * (operator.bounds[term.dim] - 1) for term in axis.terms[1:])
+        reach[coordinate] = max(reach[coordinate], *inside, 0)
     channels, rows, columns = sizes
     if link is None:
         return channels, rows, columns
     beside = link.channel if "Concat" in link.moves else None
     joined = beside is not None
-    pads = [*range(min(rows, columns))] if padded[ROW] and padded[COLUMN] else [0]
+    both = padded[ROW] and padded[COLUMN]
+    pads = [(pad, pad) for pad in range(min(rows, columns) if both else 1)]
     if joined:  # padding that keeps the size is the most likely
-        pads.sort(key=lambda pad: pad != same)
-    for pad in pads:
-        area = (rows - pad) * (columns - pad)
+        pads.sort(key=lambda pad: pad[0] != max(reach))
+    elif both and channels * rows * columns != link.elements:
+        down, along = (range(0, min(2 * reach[at] + 1, sizes[at]), 2) for at in (ROW, COLUMN))
+        pads = [*sorted(product(down, along), key=sum), *pads]
+    for above, left in pads:
+        area = (rows - above) * (columns - left)
         mine = link.elements // area if joined else channels
         if mine * area == link.elements and mine + (beside or 0) <= channels:
-            return mine, rows - pad, columns - pad
+            return mine, rows - above, columns - left
     return channels, rows, columns
 
 
@@ -125,7 +132,8 @@ def axes_along(
     if origin.channel is not None:
         plain = operand_axes(operator, tensor, origin.sizes, origin.channel, centred=origin.centred)
         if plain is not None and (lies is None or _is_clear(plain, origin)):
-            return plain, False
+            mapped = None if lies is None else moved_axes(operator, tensor, lies)
+            return (plain if mapped is None or _begin_alike(plain, mapped) else mapped), False
     elif origin.flattened:
         flat = flatten_axes(operator, tensor, origin.sizes)
         if flat is not None:
@@ -151,6 +159,11 @@ def _is_clear(axes_of: Sequence[OperandAxes], origin: Origin) -> bool:
     return channels >= origin.sizes[CHANNEL] and all(
         axes.axes or size == 1 for axes, size in zip(axes_of, origin.sizes, strict=True)
     )
+
+
+def _begin_alike(plain: Sequence[OperandAxes], mapped: Sequence[OperandAxes]) -> bool:
+    """Whether rows and columns begin behind half of the padding, as the link says."""
+    return all(half.before == told.before for half, told in zip(plain[ROW:], mapped[ROW:], strict=True))
 
 
 @dataclass(frozen=True)

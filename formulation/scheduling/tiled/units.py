@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.foundation.errors import InputError
 from tilewright.workloads.mapping.operator import Operator
 from tilewright.workloads.network import Layer, Link, Network
+from tilewright.workloads.views import View
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,34 @@ def units_of(network: Network, *, fuse: bool = True) -> tuple[Unit, ...]:
                 if link.producer in inside:
                     continue
                 made = None if link.producer is None else index[host.get(link.producer, link.producer)]
-                reads.append(Read(member, link.operand, link, made, member is not layer))
+                reads.append(Read(member, link.operand, _viewed(network, link), made, member is not layer))
             for tensor in member.operator.inputs:
                 stored = tensor.role.value == "weights" and member.stored_weights
                 if not stored and not any(link.operand == tensor.name for link in linked):
                     reads.append(Read(member, tensor.name, None, None, member is not layer))
         units.append(Unit(layer, fused, tuple(reads), bool(inside & network.outputs)))
     return tuple(units)
+
+
+def _viewed(network: Network, link: Link) -> Link:
+    """A link with the view that follows where nothing but reshaping lies between.
+
+    Without it axes would be told by the kinds of their loops alone, by which columns of a product lie along
+    channels, and those of a softmax do not.
+    """
+    if link.view is not None or link.producer is None or not _RESHAPING.issuperset(link.moves):
+        return link
+    result = network.layer(link.producer).operator.output
+    sizes = [axis.size for axis in network.layer(link.consumer).operator.tensor(link.operand).axes]
+    made = [axis.size for axis in result.axes]
+    known = not any(axis.is_compound or any(term.stride != 1 for term in axis.terms) for axis in result.axes)
+    if not known or math.prod(sizes) != math.prod(made):
+        return link
+    view = View.whole(made).reshaped(sizes)
+    return link if view is None else replace(link, view=view)
+
+
+_RESHAPING = frozenset(("Flatten", "Reshape"))
 
 
 def _may_host(network: Network, layer: Layer, link: Link) -> bool:

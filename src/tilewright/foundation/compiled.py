@@ -106,7 +106,7 @@ class CompiledFunction(Kernel):
         """Whether there is machine code for arguments of these kinds; where none is, it is made beside."""
         types = tuple(map(type_of, arguments))
         if not self._has(types) and types not in self._beside:
-            self._beside[types] = thread = threading.Thread(target=self._version, args=(types,))
+            self._beside[types] = thread = threading.Thread(target=self._version, args=(types,), daemon=False)
             thread.start()
             thread.join(_LOADING)
         return self._has(types)
@@ -134,7 +134,7 @@ class CompiledFunction(Kernel):
             for version in self.versions:
                 if version.types == types:
                     return version
-            version = self._read(types) or self._compile(types)
+            version = self._read(types) or _completed(lambda: self._compile(types))
             self.versions.append(version)
             return version
 
@@ -183,6 +183,31 @@ class CompiledFunction(Kernel):
             kind = hashlib.sha256(repr((types, processor())).encode()).hexdigest()[:24]
             for folder, module in code_folders(self._file):
                 yield folder / f"{self._name}-{kind}.code", module
+
+
+def _completed(work: Callable[[], Version]) -> Version:
+    """What work gives that an interpreter must wait for before it ends.
+
+    A thread of a search that was left behind ends with its interpreter, wherever it is; in the midst of the
+    compiler the process would crash.
+    """
+    if not threading.current_thread().daemon:
+        return work()
+    made: list[Version] = []
+    failures: list[BaseException] = []
+
+    def kept() -> None:
+        try:
+            made.append(work())
+        except BaseException as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=kept, name="compiling", daemon=False)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+    return made[0]
 
 
 @cache

@@ -245,3 +245,20 @@ def test_bad_input_is_one_line() -> None:
     problem = TiledProblem(network, machine, makespan)
     with pytest.raises(InputError, match=r"needs \d+ bytes, a buffer has 1024"):
         problem.dag([AtomSize(14, 14, 64, 32)] * len(problem.units))
+
+
+@pytest.mark.parametrize(("h", "w", "pad"), [(4, 5, (1, 0)), (5, 4, (0, 1)), (7, 5, (2, 1)), (6, 6, (1, 1))])
+def test_inputs_of_windows_with_uneven_padding(h: int, w: int, pad: tuple[int, int]) -> None:
+    """An atom reads the rows and columns of the network's input that its windows touch, without padding."""
+    operator = conv2d(k=1, c=3, r=2 * pad[0] + 1, s=2 * pad[1] + 1, h=h, w=w, pad=pad)
+    links = [Link(None, "a", "I", "x", 3 * h * w)]
+    units = units_of(Network("one", [Layer("a", operator, "test")], links))
+    for rows in (1, 2, h):
+        dag = build_dag(units, [tiling(units[0], AtomSize(rows, w, 3, 1), 1)], ENGINE)
+        for task in range(dag.tasks):
+            low, high = dag.box(task)[2]
+            touched = min(high + pad[0], h) - max(low - pad[0], 0)
+            read = [int(dag.block_bytes[block]) for block in dag.reads_of(task)]
+            kinds = [int(dag.block_kind[block]) for block in dag.reads_of(task)]
+            given = sum(size for size, kind in zip(read, kinds, strict=True) if kind == INPUT)
+            assert given == 3 * touched * w
