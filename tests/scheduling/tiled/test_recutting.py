@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import astuple
+from typing import Any
 
 import pytest
 from effort import effort
@@ -16,7 +17,8 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearc
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import recutting
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
-from tilewright.heuristics.scheduling.tiled.recutting import climbed, recut, varied
+from tilewright.heuristics.scheduling.tiled.recutting import Choice, climbed, recut, varied
+from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.regions import regions, whole
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -91,6 +93,35 @@ def test_a_climb_from_a_region_reaches_for_the_whole_machine(monkeypatch: pytest
     assert len(moved) == 21
 
 
+@pytest.mark.parametrize("seed", range(effort(2)))
+def test_a_climb_makes_no_plan_twice(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """It ends where one without a memory does, which makes many plans again."""
+    made: list[object] = []
+    of_sizes = Stages.of_sizes
+
+    def noted(self: Stages, sizes: Sizes, order: str, mapping: str, source: str, **kept: Any) -> Judged | None:
+        made.append((tuple(self.along), sizes, order, mapping))
+        return of_sizes(self, sizes, order, mapping, source, **kept)
+
+    def forgetful(
+        start: Start, stages: Stages, numbers: random.Random, source: str, _: set[Choice]
+    ) -> Start | None:
+        return varied(start, stages, numbers, source, set())
+
+    monkeypatch.setattr(Stages, "of_sizes", noted)
+    ends, counts = [], []
+    for move in (varied, forgetful):
+        monkeypatch.setattr(recutting, "varied", move)
+        search = search_of(seed)
+        start = start_of(search)
+        made.clear()
+        end = climbed(start, Stages(search, "test"), random.Random(seed), search.limits, 120)
+        ends.append((end.judged[0], end.sizes, end.order, end.mapping))
+        counts.append((len(made), len(set(made))))
+    assert ends[0] == ends[1]
+    assert counts[0][0] == counts[0][1] == counts[1][1] < counts[1][0]
+
+
 def test_a_climb_ends_with_its_limits() -> None:
     """No move is made without time, and the start is what is left."""
     search = search_of(2)
@@ -103,7 +134,7 @@ def test_moves_that_need_too_many_atoms_are_left(monkeypatch: pytest.MonkeyPatch
     start = start_of(search)
     monkeypatch.setattr(recutting, "MOST_ATOMS", 0)
     assert all(
-        varied(start, Stages(search, "test"), random.Random(seed), "test") is None for seed in range(5)
+        varied(start, Stages(search, "test"), random.Random(seed), "test", set()) is None for seed in range(5)
     )
 
 
