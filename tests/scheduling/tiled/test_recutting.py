@@ -99,7 +99,9 @@ def test_a_climb_makes_no_plan_twice(monkeypatch: pytest.MonkeyPatch, seed: int)
     made: list[object] = []
     of_sizes = Stages.of_sizes
 
-    def noted(self: Stages, sizes: Sizes, order: str, mapping: str, source: str, **kept: Any) -> Judged | None:
+    def noted(
+        self: Stages, sizes: Sizes, order: str, mapping: str, source: str, **kept: Any
+    ) -> Judged | None:
         made.append((tuple(self.along), sizes, order, mapping))
         return of_sizes(self, sizes, order, mapping, source, **kept)
 
