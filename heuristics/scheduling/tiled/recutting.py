@@ -64,9 +64,10 @@ def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits
     within : limits after which no further plan is begun
     most : moves at most
     """
-    half, fruitless, tried = within.share(0.5), 0, set[Choice]()
+    half, fruitless = within.share(0.5), 0
     with suppress(LimitReachedError):
         climbers = [start, *_spread(start, stages)]
+        tried = {(own.region.name, own.sizes, own.order, own.mapping) for own in climbers}
         for count in range(most):
             if fruitless > FRUITLESS or within.expired or stages.search.done:
                 break
