@@ -24,6 +24,9 @@ from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import BAND_ORDER, ORDERS, Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start
 
+Choice = tuple[str, Sizes, str, str]
+"""A region's name, sizes per layer, an order and a mapping: the plan of equal ones is the same again."""
+
 MOST_ATOMS = 1000
 """Atoms of a plan that is made in some hundredths of a second."""
 
@@ -64,13 +67,14 @@ def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits
     half, fruitless = within.share(0.5), 0
     with suppress(LimitReachedError):
         climbers = [start, *_spread(start, stages)]
+        tried = {(own.region.name, own.sizes, own.order, own.mapping) for own in climbers}
         for count in range(most):
             if fruitless > FRUITLESS or within.expired or stages.search.done:
                 break
             if half.expired or 2 * fruitless > FRUITLESS:
                 climbers = [min(climbers, key=_key)]
             at = count % len(climbers)
-            moved = varied(climbers[at], stages, numbers, f"{stages.name} cuts")
+            moved = varied(climbers[at], stages, numbers, f"{stages.name} cuts", tried)
             better = moved is not None and _key(moved) < _key(climbers[at])
             fruitless = 0 if better else fruitless + 1
             if moved is not None and _key(moved) <= _key(climbers[at]):
@@ -94,13 +98,18 @@ def _spread(start: Start, stages: Stages) -> Iterator[Start]:
             yield replace(start, judged=judged, sizes=sizes, order=order, mapping=mapping, region=everywhere)
 
 
-def varied(start: Start, stages: Stages, numbers: random.Random, source: str) -> Start | None:
-    """A start after one move; ``None`` where it changes nothing, or an atom fits no buffer.
+def varied(
+    start: Start, stages: Stages, numbers: random.Random, source: str, tried: set[Choice]
+) -> Start | None:
+    """A start after one move; ``None`` where it changes nothing, was tried before, or an atom fits no buffer.
 
     Parameters
     ----------
+    start : where the move begins
     stages : what makes plans
+    numbers : which draw the move
     source : what the trace calls the plan
+    tried : choices of which plans were made; the move's is added
     """
     problem, chance = stages.search.problem.problem, numbers.random()
     sizes, order, mapping = start.sizes, start.order, start.mapping
@@ -110,8 +119,11 @@ def varied(start: Start, stages: Stages, numbers: random.Random, source: str) ->
         mapping = numbers.choice(QUICK_MAPPINGS)
     if chance >= 1 - CUT:
         sizes = recut(problem, sizes, numbers)
-    atoms = sum(atom_count(*pair, problem.batch) for pair in zip(problem.units, sizes, strict=True))
-    if (sizes, order, mapping) == (start.sizes, start.order, start.mapping) or atoms > MOST_ATOMS:
+    choice = start.region.name, sizes, order, mapping
+    if choice in tried or choice[1:] == (start.sizes, start.order, start.mapping):
+        return None
+    tried.add(choice)
+    if sum(atom_count(*pair, problem.batch) for pair in zip(problem.units, sizes, strict=True)) > MOST_ATOMS:
         return None
     stages = replace(stages, region=start.region)
     judged = stages.of_sizes(sizes, order, mapping, source, most=WORSE * start.judged[0])

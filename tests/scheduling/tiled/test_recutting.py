@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import astuple
+from typing import Any
 
 import pytest
 from effort import effort
@@ -16,19 +17,20 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearc
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import recutting
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
-from tilewright.heuristics.scheduling.tiled.recutting import climbed, recut, varied
+from tilewright.heuristics.scheduling.tiled.recutting import Choice, climbed, recut, varied
+from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
 from tilewright.heuristics.scheduling.tiled.regions import regions, whole
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start
 
 
-def search_of(seed: int, limits: Limits | None = None) -> TiledSearch:
+def search_of(seed: int, limits: Limits | None = None, objective: str = "ed2p") -> TiledSearch:
     """A search for plans of a random network of four layers and two samples."""
     problem = TiledProblem(
         random_network(random.Random(seed), 4),
         load_tiled_machine("atomic-2x2[link=4]"),
-        tiled_objective("ed2p"),
+        tiled_objective(objective),
         batch=2,
     )
     return TiledSearch(TiledGoal(problem), limits or Limits(), exact=False)
@@ -91,6 +93,43 @@ def test_a_climb_from_a_region_reaches_for_the_whole_machine(monkeypatch: pytest
     assert len(moved) == 21
 
 
+@pytest.mark.parametrize("seed", range(effort(2)))
+def test_a_climb_makes_no_plan_twice(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Many moves lead back to what was tried, and none of these would gain."""
+    made: list[object] = []
+    again: list[Start] = []
+    of_sizes = Stages.of_sizes
+
+    def noted(
+        self: Stages, sizes: Sizes, order: str, mapping: str, source: str, **kept: Any
+    ) -> Judged | None:
+        made.append((tuple(self.along), sizes, order, mapping))
+        return of_sizes(self, sizes, order, mapping, source, **kept)
+
+    def checked(
+        start: Start, stages: Stages, numbers: random.Random, source: str, tried: set[Choice]
+    ) -> Start | None:
+        drawn, known, plans = numbers.getstate(), len(tried), len(made)
+        moved = varied(start, stages, numbers, source, tried)
+        if len(tried) == known:
+            assert moved is None
+            numbers.setstate(drawn)
+            without_memory = varied(start, stages, numbers, source, set())
+            del made[plans:]
+            if without_memory is not None:
+                assert without_memory.judged[0] >= start.judged[0]
+                again.append(without_memory)
+        return moved
+
+    monkeypatch.setattr(Stages, "of_sizes", noted)
+    monkeypatch.setattr(recutting, "varied", checked)
+    search = search_of(seed, objective="makespan")
+    start = start_of(search)
+    climbed(start, Stages(search, "test"), random.Random(seed), search.limits, 120)
+    assert len(made) == len(set(made))
+    assert again
+
+
 def test_a_climb_ends_with_its_limits() -> None:
     """No move is made without time, and the start is what is left."""
     search = search_of(2)
@@ -103,7 +142,7 @@ def test_moves_that_need_too_many_atoms_are_left(monkeypatch: pytest.MonkeyPatch
     start = start_of(search)
     monkeypatch.setattr(recutting, "MOST_ATOMS", 0)
     assert all(
-        varied(start, Stages(search, "test"), random.Random(seed), "test") is None for seed in range(5)
+        varied(start, Stages(search, "test"), random.Random(seed), "test", set()) is None for seed in range(5)
     )
 
 
