@@ -25,6 +25,7 @@ from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
 _MOST = 1000  # tasks, beyond which models are too large
 _STEP, _LEAST = Fraction(1, 1000), Fraction(1, 8000)  # above what is proven; at first, and at least
+_FIRST = 1 / 3  # of the patience, until one is contradicted: elsewhere the first horizon takes all of it
 _SLOWER = 4  # steps are divided by it where one takes too long, and doubled where not
 _GRAIN = 10**4  # in which weights of engines are counted
 _LARGEST = 2**60 // _GRAIN  # cycles of all tasks, of which rows are added up
@@ -138,7 +139,7 @@ class TightHorizons:
         self._search, self._options, self._prices = search, options, prices
         self._front, self._annealing = front, annealing
         self._price = Fraction(prices.energy)
-        self._step = _STEP
+        self._step, self._part = _STEP, _FIRST
         self._feasible = 0  # a cost that solutions of the model have, 0 where none is known
         self.solved = len(options) > _MOST or sum(max(o.cycles for o in own) for own in options) >= _LARGEST
 
@@ -154,9 +155,9 @@ class TightHorizons:
             if limit < proven:
                 self.solved = True
                 return
-            status = self._look(limit, patience)
+            status = self._look(limit, self._part * patience)
             if status == cp_model.INFEASIBLE:
-                self._step *= 2
+                self._step, self._part = 2 * self._step, 1.0
                 self._raise(limit + 1)
             elif status == cp_model.UNKNOWN:
                 self._step = max(_LEAST, self._step / _SLOWER)
