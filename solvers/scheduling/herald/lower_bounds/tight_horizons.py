@@ -150,8 +150,9 @@ class TightHorizons:
             assert search.evaluation is not None
             known = search.evaluation.makespan + self._price * search.evaluation.energy
             proven = self._front.least_cost(self._price)
-            dearest = min(math.ceil(known) - 1, self._feasible - 1 if self._feasible else math.inf)
-            limit = int(min(math.ceil(proven * (1 + self._step)), dearest))
+            limit = min(math.ceil(proven * (1 + self._step)), math.ceil(known) - 1)
+            if self._feasible:
+                limit = min(limit, int(proven + self._feasible) // 2, self._feasible - 1)
             if limit < proven:
                 self.solved = True
                 return
