@@ -48,7 +48,7 @@ def raise_bounds(
     """Bounds from heavy chains, long tasks, tight horizons, heavy runs, then with ever more sequenced.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
-    have their turn again, with twice the patience.
+    have their turn again, with twice the patience, but for horizons that gained nothing.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def raise_bounds(
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
     relaxations: list[LongTasks | TightHorizons | Relaxation] = [
-        *horizons,
+        *(horizon for horizon in horizons if horizon.gained),
         *(Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes),
         *divisions,
     ]

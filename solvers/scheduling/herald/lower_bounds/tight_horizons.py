@@ -126,6 +126,7 @@ class TightHorizons:
     Attributes
     ----------
     solved : whether it can raise no bound any more
+    gained : whether it has raised one
     """
 
     def __init__(
@@ -139,7 +140,8 @@ class TightHorizons:
         self._search, self._options, self._prices = search, options, prices
         self._front, self._annealing = front, annealing
         self._price = Fraction(prices.energy)
-        self._step, self._part = _STEP, _FIRST
+        self._step = _STEP
+        self.gained = False
         self._feasible = 0  # a cost that solutions of the model have, 0 where none is known
         self.solved = len(options) > _MOST or sum(max(o.cycles for o in own) for own in options) >= _LARGEST
 
@@ -156,9 +158,9 @@ class TightHorizons:
             if limit < proven:
                 self.solved = True
                 return
-            status = self._look(limit, self._part * patience)
+            status = self._look(limit, patience if self.gained else _FIRST * patience)
             if status == cp_model.INFEASIBLE:
-                self._step, self._part = 2 * self._step, 1.0
+                self._step, self.gained = 2 * self._step, True
                 self._raise(limit + 1)
             elif status == cp_model.UNKNOWN:
                 self._step = max(_LEAST, self._step / _SLOWER)
