@@ -26,6 +26,7 @@ from tilewright.solvers.scheduling.herald.walks.prices import Prices
 _MOST = 1000  # tasks, beyond which models are too large
 _STEP, _LEAST = Fraction(1, 1000), Fraction(1, 8000)  # above what is proven; at first, and at least
 _FIRST = 1 / 3  # of the patience, until one is contradicted: elsewhere the first horizon takes all of it
+_EACH = 1 / 2  # of the patience, for each later one
 _SLOWER = 4  # steps are divided by it where one takes too long, and doubled where not
 _GRAIN = 10**4  # in which weights of engines are counted
 _LARGEST = 2**60 // _GRAIN  # cycles of all tasks, of which rows are added up
@@ -113,7 +114,7 @@ def state_within(
 
 
 class TightHorizons:
-    """One horizon after the other, each further above what is proven, until one takes too long.
+    """One horizon after the other, each further above what is proven until one takes too long.
 
     Parameters
     ----------
@@ -146,8 +147,8 @@ class TightHorizons:
         self.solved = len(options) > _MOST or sum(max(o.cycles for o in own) for own in options) >= _LARGEST
 
     def run(self, patience: float) -> None:
-        """Raise bounds until a model takes longer than ``patience`` seconds."""
-        search = self._search
+        """Raise bounds until none has risen for ``patience`` seconds."""
+        search, failed = self._search, 0
         while not self.solved and not search.done:
             assert search.evaluation is not None
             known = search.evaluation.makespan + self._price * search.evaluation.energy
@@ -158,13 +159,15 @@ class TightHorizons:
             if limit < proven:
                 self.solved = True
                 return
-            status = self._look(limit, patience if self.gained else _FIRST * patience)
+            status = self._look(limit, patience * (_EACH if self.gained else _FIRST))
             if status == cp_model.INFEASIBLE:
-                self._step, self.gained = 2 * self._step, True
+                self._step, self.gained, failed = 2 * self._step, True, 0
                 self._raise(limit + 1)
             elif status == cp_model.UNKNOWN:
                 self._step = max(_LEAST, self._step / _SLOWER)
-                return
+                failed += 1
+                if not self.gained or failed * _EACH >= 1:
+                    return
             else:
                 self._feasible = limit
 
