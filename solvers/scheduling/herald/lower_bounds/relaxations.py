@@ -23,6 +23,7 @@ from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
 from tilewright.solvers.scheduling.herald.lower_bounds.heavy_chains import sequence_heavy_chains
 from tilewright.solvers.scheduling.herald.lower_bounds.heavy_runs import sequence_heavy_runs
 from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks
+from tilewright.solvers.scheduling.herald.lower_bounds.tight_horizons import TightHorizons
 from tilewright.solvers.scheduling.herald.running import run_model
 from tilewright.solvers.scheduling.herald.statement import state
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing, tails
@@ -44,10 +45,10 @@ def raise_bounds(
     improver: Improver,
     prices: Sequence[Prices],
 ) -> None:
-    """Bounds from heavy chains, long tasks and heavy runs, then with ever more tasks sequenced.
+    """Bounds from heavy chains, long tasks, tight horizons, heavy runs, then with ever more sequenced.
 
     After each that hardly raises the bound, half of the time that is left goes into schedules.  All of them
-    have their turn again, with twice the patience.
+    have their turn again, with twice the patience, but for horizons that gained nothing.
 
     Parameters
     ----------
@@ -63,11 +64,15 @@ def raise_bounds(
     divisions = [LongTasks(search, options, own, front) for own in prices]
     for division in divisions:
         division.run(patience)
+    horizons = [TightHorizons(search, options, own, front, improver.annealing) for own in prices]
+    for horizon in horizons:
+        horizon.run(patience)
     for own in prices:
         sequence_heavy_runs(search, options, own, front, improver.annealing)
     longest = sorted(range(len(options)), key=lambda t: -min(o.cycles for o in options[t]))
     sizes = [size for size in _CORES if size == 0 or size < 2 * len(longest)]
-    relaxations: list[LongTasks | Relaxation] = [
+    relaxations: list[LongTasks | TightHorizons | Relaxation] = [
+        *(horizon for horizon in horizons if horizon.gained),
         *(Relaxation(search, options, front, improver.annealing, longest[:size]) for size in sizes),
         *divisions,
     ]
