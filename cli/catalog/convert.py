@@ -85,7 +85,9 @@ def convert_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only errors on stderr.")] = False,
 ) -> int:
     """Convert files of other programs and list the losses (docs/convert.md)."""
-    from tilewright.foundation.disk import check_writable, write_file
+    from tilewright.api.saving import FileListener
+    from tilewright.cli.searching import failed
+    from tilewright.foundation.disk import check_writable
     from tilewright.report.exchange.convert import convert
 
     if report is not None:
@@ -93,8 +95,10 @@ def convert_command(
     settings = _settings(energy or [], element_bits, clock)
     conversion = convert(files, to, arch=arch, layer=layer, settings=settings)
     refused = bool(conversion.grave) and not lossy
+    listing = FileListener()
     if report is not None:
-        write_file(report, json.dumps(conversion.to_dict() | {"written": not refused}, indent=2) + "\n")
+        listing.write(report, json.dumps(conversion.to_dict() | {"written": not refused}, indent=2) + "\n")
+    lost = failed([listing])
     if refused:
         for loss in conversion.losses:
             tell(f"tilewright: {loss.text}")
@@ -105,7 +109,7 @@ def convert_command(
     if not quiet:
         for loss in conversion.losses:
             tell(f"tilewright: {loss.text}")
-    return Exit.OK
+    return Exit.ERROR if lost else Exit.OK
 
 
 def _write(conversion: Conversion, out: Path | None, *, quiet: bool) -> None:

@@ -84,6 +84,8 @@ def map_fused(given: Mapping[str, Any]) -> int:
     """
     from tilewright.api.arguments import Budget, SearchRequest
     from tilewright.api.mapping.fusion import MOST_LAYERS, GroupAnswer, NetworkFused
+    from tilewright.api.saving import WrittenAtEnd
+    from tilewright.cli.searching import failed
     from tilewright.cli.terminal.clock import call
     from tilewright.cli.terminal.command import command
     from tilewright.cli.terminal.console import note_line, show, tell, write
@@ -154,14 +156,22 @@ def map_fused(given: Mapping[str, Any]) -> int:
         interrupted = stop.is_set()
     for note in result.notes:
         tell(f"--warm-start: {note}")
-    if out is not None:
-        result.save(out)
-    if page is not None:
-        result.save_report(page, command.text)
+    files = [
+        WrittenAtEnd(path, write_answer)
+        for path, write_answer in (
+            (out, lambda path, answer: answer.save(path)),
+            (page, lambda path, answer: answer.save_report(path, command.text)),
+        )
+        if path is not None
+    ]
+    for listener in files:
+        listener.end(result)
     if form == "json":
         write(result.to_text())
-    elif out is None or not quiet:
+    else:
         show(*result.views())
+    if failed(files):
+        return Exit.ERROR
     code = Exit.OK
     if result.infeasible:
         code = Exit.INFEASIBLE

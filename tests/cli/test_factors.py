@@ -48,18 +48,23 @@ def test_factors_are_part_of_the_answer(call: Call) -> None:
 
 @pytest.mark.parametrize("kind", ["perfect", "imperfect"])
 def test_check_states_the_same_problem(call: Call, tmp_path: Path, kind: str) -> None:
-    """A result of either kind holds and is confirmed; with the other kind written in it fails."""
+    """A result of either kind holds and is confirmed; with the other kind, or none, written in it fails."""
     path = tmp_path / "r.json"
     assert call("map", PRIME, *ARCH, "--factors", kind, "--out", path).code == 0
     outcome = call("check", path, "--prove", "-q", "-f", "json")
     assert outcome.code == 0
     assert outcome.document["layers"][0]["proof"]["verdict"] == "confirmed"
-    document = json.loads(path.read_text())
+    text = path.read_text()
+    document = json.loads(text)
     document["layers"][0]["factors"] = "imperfect" if kind == "perfect" else "perfect"
     path.write_text(json.dumps(document))
     outcome = call("check", path)
     assert outcome.code == 5
     assert "input_hash" in outcome.out
+    document = json.loads(text)
+    document["settings"]["factors"] = None  # the cost model's choice, which is imperfect
+    path.write_text(json.dumps(document))
+    assert call("check", path).code == (5 if kind == "perfect" else 0)
 
 
 def test_mapping_files_keep_the_factors(call: Call, tmp_path: Path) -> None:

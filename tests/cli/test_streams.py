@@ -16,6 +16,10 @@ from tilewright.report.text.csv_text import csv_line
 from tilewright.report.text.rendering import UNSAFE, cleaned
 
 ARCH = ("-a", "tpu-edge")
+PAIR = """\
+- {name: up, layer: "gemm:M=3,N=4,K=5"}
+- {name: down, layer: "gemm:M=3,N=2,K=4", reads: {A: up}}
+"""
 
 
 def shell(folder: Path, redirections: str, *args: str) -> subprocess.CompletedProcess[str]:
@@ -58,6 +62,23 @@ def test_a_full_disk_is_told_by_name(call: Call, flag: str) -> None:
     assert outcome.code == 1
     assert outcome.document["complete"] is True
     assert outcome.err == "tilewright: error: /dev/full: cannot be written: No space left on device\n"
+
+
+def test_a_full_disk_leaves_other_outputs(call: Call, tmp_path: Path) -> None:
+    """Fused mappings and converted files are there, whatever becomes of another file."""
+    told = "tilewright: error: /dev/full: cannot be written: No space left on device\n"
+    model = tmp_path / "pair.yaml"
+    model.write_text(PAIR)
+    fused = ("map", model, *ARCH, "--fuse", "--factors", "perfect", "-q", "--out", "/dev/full")
+    outcome = call(*fused, "-f", "json")
+    assert (outcome.code, outcome.err) == (1, told)
+    assert outcome.document["totals"]["value"] is not None
+    outcome = call(*fused)
+    assert (outcome.code, outcome.err) == (1, told)
+    assert "nJ" in outcome.out
+    outcome = call("convert", "nvdla-256", "--to", "timeloop", "--lossy", "-q", "--report", "/dev/full")
+    assert (outcome.code, outcome.err) == (1, told)
+    assert "CBUF" in outcome.out
 
 
 def test_formats_follow_suffixes(call: Call, tmp_path: Path) -> None:

@@ -117,19 +117,22 @@ def arrangement_limits(nest: Nest, slots: Arrangement, reduction: Reduction) -> 
 
 
 def _present(nest: Nest, slots: Arrangement) -> Iterator[Limit]:
-    """No loops after a point at which nothing is stored, unless an array's buffers hold nothing at all."""
+    """No loops after a slot in which nothing is stored, unless an array's buffers have one point.
+
+    Loops after a slot belong to its level.  Of the slots at the first point behind an array the last one has
+    the loops; another arrangement has the mappings that store nothing there.
+    """
     operator, engine = nest.operator, nest.engine
     for segment in segments(engine)[1:]:
         own = [index for index, slot in enumerate(slots) if slot.level in segment.levels]
-        lead = [index for index in own if slots[index].leads]
         for index in own:
-            point = lead if index in lead else [index]
-            if any(is_mandatory(operator, engine, slots[i]) and slots[i].tensors for i in point):
+            slot = slots[index]
+            if not slot.dims or (slot.tensors and is_mandatory(operator, engine, slot)):
                 continue
-            if not slots[index].dims or (segment.fed and point == own):
+            if segment.fed and all(slots[i].leads for i in own):
                 continue
             loops = 1 - is_one(product(nest.trips([nest.temporal[index]])))
-            stored = [_stored(nest, name, slots[i].level) for i in point for name in slots[i].tensors]
+            stored = [_stored(nest, name, slot.level) for name in slot.tensors]
             yield Limit("loops after a bypass", product([1 - maximum([0, *stored]), loops]), 0)
 
 

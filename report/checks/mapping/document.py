@@ -11,7 +11,7 @@ from tilewright.formulation.mapping.claimed_space import ClaimedSpace
 from tilewright.formulation.mapping.demands.constraints import applicable
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
-from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.problem import PERFECT, LayerProblem, layer_problem
 from tilewright.formulation.objective import Objective, parse_objective
 from tilewright.formulation.result import OutOfSpaceSolution
 from tilewright.foundation.errors import InputError
@@ -96,6 +96,8 @@ def check_layer(
         faults.append(f"runs: {layer.runs}, but the document states no phases")
     if layer.factors != factors_of(problem) and _is_stated(layer):
         faults.append(f"factors: {layer.factors}, the problem's are {factors_of(problem)}")
+    if document.settings.factors is None and layer.factors == PERFECT and not problem.model.perfect_only:
+        faults.append("factors: perfect, but settings.factors is null, which means imperfect")
     if layer.input_hash != problem.content_hash and _is_stated(layer):
         faults.append("input_hash: operator, machine, objective, constraints or factors are not those solved")
     faults += _space_faults(layer, problem)
