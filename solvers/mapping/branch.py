@@ -39,14 +39,15 @@ class Branch:
     ----------
     goes_on : whether a space whose tables are too large is searched in parts; parts themselves are not, as
         theirs may be the same
+    even_is_closed : whether it is known that no even mapping is better than the incumbent
     """
 
     name = "branch"
     exact = True
     knows_arrangements = True
 
-    def __init__(self, goes_on: bool = True) -> None:
-        self._goes_on = goes_on
+    def __init__(self, goes_on: bool = True, even_is_closed: bool = False) -> None:
+        self._goes_on, self._even_is_closed = goes_on, even_is_closed
 
     @property
     def version(self) -> str:
@@ -90,7 +91,12 @@ class Branch:
             least = pattern_trees.run(self._bound(search))
         elif search.problem.is_uneven:
             arrangement_trees = ArrangementTrees(
-                search, Minimum(search, self.name), self, self._on_hard(search)
+                search,
+                Minimum(search, self.name),
+                self,
+                self._on_hard(search),
+                Branch(self._goes_on, even_is_closed=True),
+                self._even_is_closed,
             )
             least = arrangement_trees.run(self._bound(search))
         else:
