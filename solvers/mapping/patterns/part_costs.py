@@ -80,9 +80,7 @@ class PartCosts:
             known = []
             for own in stated:
                 legal = LegalTables(own, search.limits, self._tables)
-                known.append(
-                    laid_out(own, search.limits, deciding=deciding, tally=search.tally, legal=legal)
-                )
+                known.append(laid_out(own, search.limits, deciding=deciding, tally=search.tally, legal=legal))
             self._layouts[part, weight] = known
             self._bytes += sum(layout.bytes for layout in known)
         return known
