@@ -41,14 +41,15 @@ class Branch:
     ----------
     goes_on : whether a space whose tables are too large is searched in parts; parts themselves are not, as
         theirs may be the same
+    even_is_closed : whether it is known that no even mapping is better than the incumbent
     """
 
     name = "branch"
     exact = True
     knows_arrangements = True
 
-    def __init__(self, goes_on: bool = True) -> None:
-        self._goes_on = goes_on
+    def __init__(self, goes_on: bool = True, even_is_closed: bool = False) -> None:
+        self._goes_on, self._even_is_closed = goes_on, even_is_closed
 
     @property
     def version(self) -> str:
@@ -119,7 +120,14 @@ class Branch:
             return PatternTrees(search, self.name, partial(offer_perfect_factors, search, self))
         from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 
-        return ArrangementTrees(search, Minimum(search, self.name), self, self._on_hard(search))
+        return ArrangementTrees(
+            search,
+            Minimum(search, self.name),
+            self,
+            self._on_hard(search),
+            Branch(self._goes_on, even_is_closed=True),
+            self._even_is_closed,
+        )
 
     def _meanwhile(self, search: LayerSearch) -> bool:
         """Anneal while the machine code is compiled; whether it is there before the search is over."""

@@ -8,6 +8,7 @@ from contextlib import suppress
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
 from tilewright.formulation.mapping.mapping import Mapping
+from tilewright.formulation.mapping.parts.segment_parts import has_parts
 from tilewright.formulation.mapping.parts.uneven_parts import has_uneven_parts
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerResult, LayerSearch
@@ -84,7 +85,9 @@ def _begin(search: LayerSearch, engine: ByArrangement, warm_starts: Sequence[Map
         with suppress(InputError):  # a mapping of something else
             search.offer(mapping, "warm start", Origin.GIVEN)
     problem = search.problem
-    begins_even = engine.knows_arrangements and has_uneven_parts(problem)
+    begins_even = (
+        engine.knows_arrangements and problem.is_uneven and (has_parts(problem) or has_uneven_parts(problem))
+    )
     if engine.exact and (is_large(problem) or has_patterns(problem)) and not begins_even:
         from tilewright.solvers.mapping.large_problems import offer_initial_solution
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
 from math import prod
+from pathlib import Path
 
 import pytest
 from brute import distinct, every_mapping
@@ -30,6 +31,7 @@ from tilewright.solvers.mapping.answers.answer_sets import (
 from tilewright.solvers.mapping.exhaustive import _rows, _tables, values
 from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Operator, Role
+from tilewright.workloads.mapping.operators import gemm
 from tilewright.workloads.mapping.pointwise import elementwise
 
 LAYERS = [
@@ -296,3 +298,20 @@ def test_capacity_clash_names_the_level() -> None:
 def test_feasible_problem_has_no_clash() -> None:
     """Nothing clashes where a mapping exists."""
     assert minimal_conflict(problem_of(LAYERS[0], "hierarchy")) == ()
+
+
+def test_fronts_over_uneven_storage_hold_the_even_part() -> None:
+    """The best even mapping of one objective does not stand for all others, where levels may be bypassed."""
+    machines = Path(__file__).parents[2] / "studies" / "machines"
+    engine = load_engine(str(machines / "free-3-levels-bypass.yaml"))
+    fronts = [
+        pareto_front(layer_problem(gemm(m=6, n=3, k=4), engine, parse_objective("edp"), storage=storage))
+        for storage in ("even", "uneven")
+    ]
+    even, uneven = (
+        [(solution.evaluation.energy, solution.evaluation.cycles) for solution in front.solutions]
+        for front in fronts
+    )
+    assert all(front.complete for front in fronts)
+    for energy, cycles in even:
+        assert any(other <= energy and own <= cycles for other, own in uneven)

@@ -59,21 +59,29 @@ class ArrangementTrees:
     ----------
     method : searches the part whose tiles divide
     on_hard : called once where the even part, or else another one, does not end soon
+    knowing_even : as the method, where no even mapping is better than the incumbent
+    even_is_closed : whether none is here
     """
 
     def __init__(
-        self, search: LayerSearch, goal: Goal, method: LayerMethod, on_hard: Callable[[], None] = lambda: None
+        self,
+        search: LayerSearch,
+        goal: Goal,
+        method: LayerMethod,
+        on_hard: Callable[[], None] = lambda: None,
+        knowing_even: LayerMethod | None = None,
+        even_is_closed: bool = False,
     ) -> None:
         self._search = search
         self._goal = goal
-        self._method = method
+        self._method, self._knowing_even = method, knowing_even or method
         self._trees = OpenTrees(search, on_hard)
         self._tick = count()
         self._parts: PartTables | None = None  # what bounds of parts read
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
         self._cutoff = math.inf  # from which on nothing is looked for yet
         self._levels_count = not goal.both and has_uneven_parts(search.problem)
-        self._even_is_closed = False
+        self._even_is_closed = even_is_closed
         self._levels: PatternBounds | None = None  # what each level costs, of all that is not given out
         self._scale = float(search.problem.key_scale)
 
@@ -91,7 +99,7 @@ class ArrangementTrees:
         problem = self._search.problem
         self._unstated = float(least_key(problem) * problem.key_scale) * (1 - BAND)
         try:
-            if self._levels_count:
+            if self._levels_count and not self._even_is_closed:
                 self._even_is_closed = self._offer_even(_SHARE)
             if has_parts(problem) and (problem.space.nest.perfect or self._arrangements > _FEW):
                 self._search_bounded(on_bound)
@@ -153,7 +161,12 @@ class ArrangementTrees:
 
         problem = replace(self._search.problem, alike=Alike())
         are_many = self._arrangements > _VERY_MANY
-        if not self._levels_count and (are_many or is_large(problem) or self._even_helps(problem)):
+        # Where tiles need not divide, and what may beat the even part is not listed at once, its tree would
+        # only have a look.
+        looked_at = not (problem.space.nest.perfect or self._are_few_at_once)
+        # Of goals that ask for more than the least key, the best even mapping closes no even part.
+        is_for_key = not (self._goal.both or self._levels_count or self._even_is_closed)
+        if is_for_key and (are_many or looked_at or is_large(problem) or self._even_helps(problem)):
             self._even_is_closed = self._offer_even(_MOSTLY if are_many else _SHARE)
         is_hard = self._levels_count and not self._even_is_closed
         if is_hard:  # what each level costs is known before all tables
@@ -224,9 +237,7 @@ class ArrangementTrees:
         machines: list[SegmentBounds] = []
         if problem.constraints.rules:  # of the even space, whose splits over the array are then not all
             return []
-        if goal_of(self._search) is None or self._goal.both or problem.space.rows > _QUICK:
-            return []
-        if self._arrangements > _FEW_AT_ONCE:
+        if goal_of(self._search) is None or self._goal.both or not self._are_few_at_once:
             return []
         for machine in storages(problem):
             machines.append(self._bounds_of(machine, self._is_open(even)))
@@ -343,6 +354,11 @@ class ArrangementTrees:
         """How many arrangements there are; of more than very many one more than these."""
         return sum(1 for _ in islice(self._search.problem.arrangements(), _VERY_MANY + 1))
 
+    @property
+    def _are_few_at_once(self) -> bool:
+        """Whether tiles and arrangements are few enough for all that may beat the best even mapping."""
+        return self._search.problem.space.rows <= _QUICK and self._arrangements <= _FEW_AT_ONCE
+
     def _offer_even(self, share: float) -> bool:
         """Offer the best even mapping, or what a share of the time finds: listing others may take long.
 
@@ -382,7 +398,8 @@ class ArrangementTrees:
         problem = self._search.problem
         self._trees.on_hard = lambda: None  # more help than that there is none
         if sum(len(group) for group in problem.space.groups) > _SMALL and not is_large(problem):
-            offer_perfect_factors(self._search, self._method)  # of large problems they are known
+            method = self._knowing_even if self._even_is_closed else self._method
+            offer_perfect_factors(self._search, method)  # of large problems they are known
 
     def _exhaust(self, on_bound: Callable[[float], None], until: float = math.inf) -> None:
         """Search what is open until its bounds pass ``until``, nothing is, or a limit strikes.

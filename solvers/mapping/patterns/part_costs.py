@@ -75,10 +75,12 @@ class PartCosts:
                 if problem.is_uneven
                 else [part_problem(problem, part, weight, self._alike)]
             )
+            # Spatial splits settle the steps, which count where a cycle costs something.
+            deciding = Deciding(spread_first=True) if weight else None
             known = []
             for own in stated:
                 legal = LegalTables(own, search.limits, self._tables)
-                known.append(laid_out(own, search.limits, tally=search.tally, legal=legal))
+                known.append(laid_out(own, search.limits, deciding=deciding, tally=search.tally, legal=legal))
             self._layouts[part, weight] = known
             self._bytes += sum(layout.bytes for layout in known)
         return known
