@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
 CYCLES = parse_objective("cycles")
 _MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
+_PRODUCT = 20_000_000
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 
 _Item = TypeVar("_Item")
@@ -180,10 +181,11 @@ class SegmentBounds:
                 self._set_out()
                 yield True
             before = self._search.tally.nodes
-            for least in self._searches.least(self._inner_parts):
+            # Least energies say little of a product: what costs little in all is found sooner than these.
+            for least in self._searches.least(self._inner_parts, deep=not b or self._goal.both):
                 self._inside = max(self._inside, least)
                 self._cheapest = self._cheapest or self._searches.best
-                self._effort = self._search.tally.nodes - before
+                self._effort = self._search.tally.nodes - before if not b else _PRODUCT
                 self._set_out()
                 yield True
         if b or self._goal.both:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 
 _STEP = 0.005  # by which the first cutoff passes the least that anything may cost
-_FASTER = 4  # times as far at every further one
-_NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
+_FASTER, _MOST = 4, 0.08  # times as far at every further one, and by how much more than the last at most
+_NEAR = 1  # such steps beyond a cutoff, what is known is searched for itself at once
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class Turn:
     least: float
     bounds: Sequence[SegmentBounds] | None = None
     _base: float = 0.0
-    _times: int = 0
+    _passed: float = 0.0  # by how much the last cutoff passed that, relative
 
     def go_on(self) -> bool:
         """Find more of what parts cost, on the machine of the least bound; whether there was more to find."""
@@ -62,12 +62,12 @@ class Turn:
         at_once : whether keys tell nothing of what is wanted
         """
         self._base = self._base or self.least
-        cutoff = self._base * (1 + _STEP * _FASTER**self._times)
-        self._times += 1
+        before, self._passed = self._passed, min(_FASTER * self._passed or _STEP, self._passed + _MOST)
         if at_once or goal is None or not self._base:
             return math.inf
         known = float(goal * self.machines[0].key_scale)
-        return cutoff if self._base + _NEAR * (cutoff - self._base) < known else math.inf
+        near = self._passed + _NEAR * (self._passed - before)
+        return self._base * (1 + self._passed) if self._base * (1 + near) < known else math.inf
 
 
 class Turns:
