@@ -62,7 +62,8 @@ class Turn:
         at_once : whether keys tell nothing of what is wanted
         """
         self._base = self._base or self.least
-        before, self._passed = self._passed, min(_FASTER * self._passed or _STEP, self._passed + _MOST)
+        first = _MOST if all(self.machines[0].objective.key_powers) else _STEP
+        before, self._passed = self._passed, min(_FASTER * self._passed or first, self._passed + _MOST)
         if at_once or goal is None or not self._base:
             return math.inf
         known = float(goal * self.machines[0].key_scale)
