@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from tilewright.formulation.expression import total
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
-from tilewright.formulation.mapping.parts.segment_cycles import filled
+from tilewright.formulation.mapping.parts.segment_cycles import FILLS, apart_from_fills, filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
@@ -42,6 +43,7 @@ from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import boundary_tiles, restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront
 from tilewright.solvers.mapping.arrangements.part_searches import PartSearches, rounded_down
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.survivors import (
@@ -50,7 +52,8 @@ from tilewright.solvers.mapping.arrangements.survivors import (
     Survivors,
     where_they_meet,
 )
-from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
+from tilewright.solvers.mapping.tree.fronts import FrontBelow
+from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy, goal_of
 from tilewright.solvers.mapping.tree.small_spaces import is_small, take_all
 
 if TYPE_CHECKING:
@@ -134,6 +137,7 @@ class SegmentBounds:
         self._left: list[Survivors] = []  # inside, that a goal may want
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
+        self._near_front: OutsideFront | None = None
         self._effort = 0  # nodes bounded for what the inside spends at least
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
@@ -342,6 +346,30 @@ class SegmentBounds:
         self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
+    def _front(self) -> OutsideFront | None:
+        """What is spent outside and its first fills, of all that the search may want; ``None`` where unknown.
+
+        Fills and energy count in products alone.
+        """
+        if self._near_front is None and all(self._powers) and stores_near(self.problem):
+            goal = goal_of(self._search)
+            if goal is None or self._goal.both:
+                return None
+            below = float(goal * self.problem.key_scale) * (1 + BAND)
+            found = FrontBelow(below)
+            for alone in self._stated_near(self._busy):
+                stated = alone.statement
+                stated = replace(stated, cycles=total([self._busy, stated.details[FILLS]]))
+                part = charged(replace(alone, statement=stated), self.problem.objective, self._inside)
+                tree = self._searches.tree(found, part, _MOST_LISTED)
+                if tree is None:
+                    continue
+                tree.begin()
+                if tree.go_on() is not None:
+                    return None
+            self._near_front = OutsideFront(found.energy - self._inside, found.cycles - self._busy, self._powers)
+        return self._near_front
+
     def _stated_near(self, busy: int) -> list[LayerProblem]:
         """The parts outside; none where nothing is stored there.
 
@@ -361,15 +389,17 @@ class SegmentBounds:
             listed_together = self._together.left(self.problem)
             survivors += [self._all_of(inner, listed, self._outside) for inner, listed in listed_together]
         else:
+            front = self._front()
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(
-                    filled(alone, self.problem, self._entered), self.problem.objective, self._outside
-                )
+                part = filled(alone, self.problem, self._entered)
+                if front is not None:
+                    part = replace(part, statement=apart_from_fills(part.statement))
+                part = charged(part, self.problem.objective, self._outside)
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_LISTED * len(self._near), spare)
-                left = self._survivors(inner, part, within(part.space), self._outside, most)
+                left = self._survivors(inner, part, within(part.space), self._outside, most, front)
                 if left and left[0].tiles is None:
                     self._effort = 0  # more is left of it with every higher cutoff
                 survivors += left
@@ -377,7 +407,13 @@ class SegmentBounds:
         return survivors
 
     def _survivors(
-        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int | None, most: int
+        self,
+        slots: Arrangement,
+        part: LayerProblem,
+        edges: range,
+        elsewhere: int | None,
+        most: int,
+        front: OutsideFront | None = None,
     ) -> list[Survivors]:
         """What a part leaves, if anything.
 
@@ -386,8 +422,14 @@ class SegmentBounds:
         edges : the boundaries that it decides
         elsewhere : energy in the part's bounds that is spent in the other one
         most : nodes that the search may bound
+        front : of the other part, if that bounds this one
         """
-        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner))
+        parts = len(self._near) + len(self._inner)
+        if front is None:
+            listed = ListedDecisions(self._goal, part, edges, parts)
+        else:
+            known = self._inside, elsewhere or 0, self._busy
+            listed = ListedDecisions(self._goal, part, edges, parts, lambda cut: front.cut(cut, *known))
         if is_small(part):
             self._search.limits.check()
             take_all(part, listed, self._search.tally)
