@@ -1,7 +1,8 @@
-"""What is spent outside and how long first fills of near levels take, both together.
+"""What is spent outside, and how long first fills of near levels take: both together.
 
 Near levels that hold large tiles save energy and take long to be filled first, which nothing hides.  So the
-inside of a machine meets one of the points of a front, and not the least energy with the least cycles.
+inside of a machine meets a point of a front, not the least energy with the fewest cycles
+(``docs/uneven.md``).
 """
 
 from __future__ import annotations
@@ -14,65 +15,70 @@ from tilewright.foundation.arrays import Floats
 from tilewright.solvers.mapping.compiled.cuts import Cut
 from tilewright.solvers.mapping.tree.goals import BAND
 
-_POINTS = 512  # cycles at which the energy is told from which on nothing is wanted
-_LEAST = 0.01  # of the cycles at least, over which these are spread
+_POINTS = 512  # numbers of cycles at which it is known from which energy on nothing is wanted
+_LEAST = 0.01  # of the fewest cycles, over which these are spread at least
 _ROUNDING = 1e-9  # relative; far above that of the few operations on each number
 
 
 class OutsideFront:
-    """What mappings of interest spend outside at least, and their first fills of near levels.
+    """What all that may be of interest spends outside, and its first fills of near levels.
 
     Parameters
     ----------
-    energy : spent outside (scaled), shape (points,)
-    fills : cycles of first fills and last drains, shape (points,)
+    energy : spent outside (scaled), shape (points,); one point at least
+    fills : cycles of first fills and last drains of near levels, shape (points,)
     powers : of energy and cycles in the key, none of them 0
+    inside : energy (scaled) that is spent inside at least
+    counted : energy (scaled) spent outside that counts of the inside have already
+    busy : cycles without first fills of near levels, at least
     """
 
-    def __init__(self, energy: Floats, fills: Floats, powers: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        energy: Floats,
+        fills: Floats,
+        powers: tuple[int, int],
+        inside: float,
+        counted: float,
+        busy: float,
+    ) -> None:
         self._energy, self._fills, self._powers = energy * (1 - BAND), fills, powers
-        self._known: tuple[tuple[float, ...], tuple[Floats, Floats]] | None = None
+        self._inside, self._counted, self._busy = inside, counted, max(busy, 1.0)
+        self._below = math.inf
+        self._front = np.zeros(0), np.zeros(0)
 
-    def cut(self, cut: Cut, inside: float, elsewhere: float, busy: float) -> Cut:
-        """What of the inside may belong to a key that is wanted, whatever is outside.
+    def cut(self, cut: Cut) -> Cut:
+        """What of the inside may belong to a key that is wanted, by its energy and cycles without fills.
 
         Parameters
         ----------
         cut : wanted keys of the whole (scaled)
-        inside : energy (scaled) spent inside at least
-        elsewhere : energy (scaled) spent outside that the counts of the inside have already
-        busy : cycles of the inside at least, without first fills of near levels
         """
         if math.isinf(cut.below):
             return cut
-        if self._known is None or self._known[0] != (cut.below, inside, elsewhere, busy):
-            steps = self._staircase(cut.below, inside, elsewhere, busy)
-            self._known = (cut.below, inside, elsewhere, busy), steps
-        energy, cycles = self._known[1]
-        return cut._replace(front_energy=energy, front_cycles=cycles)
+        if cut.below != self._below:
+            self._below, self._front = cut.below, self._unwanted(cut.below)
+        return cut._replace(front_energy=self._front[0], front_cycles=self._front[1])
 
     def least_keys(self, energy: Floats, cycles: Floats) -> Floats:
-        """Lower bounds of keys (scaled) of decisions inside.
+        """Lower bounds of the keys (scaled) of mappings, by their decisions inside.
 
         Parameters
         ----------
-        energy : spent inside (scaled), shape (decisions,)
+        energy : as the inside counts it (scaled), shape (decisions,)
         cycles : without first fills of near levels, shape (decisions,)
         """
         a, b = self._powers
         least = np.full(len(energy), np.inf)
         for outside, fills in zip(self._energy, self._fills, strict=True):
-            np.minimum(least, (energy + outside) ** a * (cycles + fills) ** b, out=least)
-        return least * (1 - BAND)
+            np.minimum(least, (energy - self._counted + outside) ** a * (cycles + fills) ** b, out=least)
+        return least * (1 - _ROUNDING)
 
-    def _staircase(
-        self, below: float, inside: float, elsewhere: float, busy: float
-    ) -> tuple[Floats, Floats]:
-        """Energies from which on nothing inside is wanted, falling, at cycles that increase."""
+    def _unwanted(self, below: float) -> tuple[Floats, Floats]:
+        """Energies from which on nothing is wanted, falling, at numbers of cycles that increase."""
         a, b = self._powers
-        first = max(busy, 1.0)
-        last = (below / max(inside + float(self._energy.min()), 1.0) ** a) ** (1 / b)
-        cycles = np.geomspace(first, max(last, first * (1 + _LEAST)), _POINTS)
-        whole = (below / (cycles[:, None] + self._fills) ** b) ** (1 / a)
-        energy = (whole - self._energy).max(axis=1)
-        return energy + np.abs(energy) * _ROUNDING + elsewhere * (1 + _ROUNDING), cycles
+        last = (below / max(self._inside + float(self._energy.min()), 1.0) ** a) ** (1 / b)
+        cycles = np.geomspace(self._busy, max(last, self._busy * (1 + _LEAST)), _POINTS)
+        most = (below / (cycles[:, None] + self._fills) ** b) ** (1 / a)
+        energy = (most - self._energy).max(axis=1)
+        return energy + self._counted + (np.abs(energy) + self._counted) * _ROUNDING, cycles

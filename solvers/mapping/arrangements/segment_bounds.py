@@ -137,7 +137,7 @@ class SegmentBounds:
         self._left: list[Survivors] = []  # inside, that a goal may want
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
-        self._near_front: OutsideFront | None = None
+        self._near_front: tuple[Floats, Floats] | None = None  # energy and first fills outside
         self._effort = 0  # nodes bounded for what the inside spends at least
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
@@ -367,8 +367,10 @@ class SegmentBounds:
                 tree.begin()
                 if tree.go_on() is not None:
                     return None
-            self._near_front = OutsideFront(found.energy - self._inside, found.cycles - self._busy, self._powers)
-        return self._near_front
+            self._near_front = found.energy - self._inside, found.cycles - self._busy
+        if self._near_front is None or not len(self._near_front[0]):
+            return None
+        return OutsideFront(*self._near_front, self._powers, self._inside, self._outside, self._busy)
 
     def _stated_near(self, busy: int) -> list[LayerProblem]:
         """The parts outside; none where nothing is stored there.
@@ -424,12 +426,7 @@ class SegmentBounds:
         most : nodes that the search may bound
         front : of the other part, if that bounds this one
         """
-        parts = len(self._near) + len(self._inner)
-        if front is None:
-            listed = ListedDecisions(self._goal, part, edges, parts)
-        else:
-            known = self._inside, elsewhere or 0, self._busy
-            listed = ListedDecisions(self._goal, part, edges, parts, lambda cut: front.cut(cut, *known))
+        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner), front)
         if is_small(part):
             self._search.limits.check()
             take_all(part, listed, self._search.tally)

@@ -26,6 +26,7 @@ from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, distinct, distinct_rows, numbered
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront
 from tilewright.solvers.mapping.compiled.cuts import Cut
 from tilewright.solvers.mapping.tree.goals import BAND, Goal
 from tilewright.solvers.mapping.tree.listed_tiles import ListedTiles
@@ -188,7 +189,7 @@ class ListedDecisions(ListedTiles):
     ----------
     part, edges : as :class:`ListedTiles` takes them
     parts : how many such lists there are at once
-    bounds : by energy and cycles of the part, in place of those of the goal alone
+    front : of the outside, if that bounds what is inside besides
     """
 
     def __init__(
@@ -197,10 +198,10 @@ class ListedDecisions(ListedTiles):
         part: LayerProblem,
         edges: Sequence[int],
         parts: int,
-        bounds: Callable[[Cut], Cut] = lambda cut: cut,
+        front: OutsideFront | None = None,
     ) -> None:
         super().__init__(goal, part, edges)
-        self._bounds = bounds
+        self._front = front
         self._most_kept = _MOST_KEPT // parts
         self._part = part
         self._own = part.statement.details[OWN]
@@ -208,8 +209,8 @@ class ListedDecisions(ListedTiles):
         self._kept: list[Leaves] = []
 
     def cut(self) -> Cut:
-        """What the other goal wants, as far as the bounds allow it."""
-        return self._bounds(super().cut())
+        """What the other goal wants, with what is outside."""
+        return super().cut() if self._front is None else self._front.cut(super().cut())
 
     def take(self, leaves: Leaves) -> None:
         """Note the least bounds, the tiles, and the decisions."""
