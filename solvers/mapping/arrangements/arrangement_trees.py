@@ -47,7 +47,7 @@ _QUICK = 200_000  # rows of tiles with which all that may beat the best even map
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
-_LOOK = 50_000  # nodes bounded for a mapping with the cheapest tiles inside
+_LOOK = 50_000  # nodes bounded for a mapping with tiles that cost little inside
 _SHARE, _MOSTLY = 0.4, 0.6  # of the time left, for even storage; more where others are very many
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
@@ -192,7 +192,7 @@ class ArrangementTrees:
                 for bounds in turn.bounds:
                     bounds.begin()
             elif turn.go_on():
-                self._offer_cheapest(turn.bounds)
+                self._look_at(part for bounds in turn.bounds for part in bounds.over_cheapest())
             else:
                 if needs_mapping:
                     self._trees.new(problem, self._goal, _EFFORT)
@@ -202,17 +202,17 @@ class ArrangementTrees:
                 self._cutoff = min(cutoff, self._cutoff)
                 if not self._search_below(turn.bounds, goal, on_bound):
                     return
+                self._look_at(part for bounds in turn.bounds for part in bounds.over_listed())
                 turn.least = cutoff * (1 - BAND)
             turns.put(turn)
         self._unstated = self._cutoff = math.inf
 
-    def _offer_cheapest(self, machines: Iterable[SegmentBounds]) -> None:
-        """Look for mappings that have the tiles of what costs least inside, as far as that is known now."""
-        for bounds in machines:
-            for part in bounds.over_cheapest():
-                tree = self._trees.new(part, self._goal, _LOOK)
-                if tree is not None:
-                    tree.go_on()
+    def _look_at(self, parts: Iterable[LayerProblem]) -> None:
+        """Look for mappings in parts of the space with little effort."""
+        for part in parts:
+            tree = self._trees.new(part, self._goal, _LOOK)
+            if tree is not None:
+                tree.go_on()
 
     def _few_machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
         """Machines on which all that may beat the best even mapping is listed quickly; none where it is not.

@@ -284,6 +284,17 @@ class SegmentBounds:
                 whole = self._whole((*near, *inner))
                 yield replace(whole, space=restricted(whole.space, within(whole.space), tiles))
 
+    def over_listed(self) -> Iterator[LayerProblem]:
+        """The problems of arrangements over tiles of what was listed last inside, where that costs least."""
+        listed = [inner for inner in self._left if inner.tiles is not None]
+        if not listed:
+            return
+        cheapest = min(listed, key=lambda inner: inner.key)
+        for near in self._near:
+            if self._wholes is None or (*near, *cheapest.slots) in self._wholes:
+                whole = self._whole((*near, *cheapest.slots))
+                yield replace(whole, space=restricted(whole.space, within(whole.space), cheapest.tiles))
+
     def _meeting(self, near: Survivors, inner: Survivors) -> Pair | None:
         """What is left of both where their tiles meet, if anything."""
         least = 0.0

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 
 _STEP = 0.005  # by which the first cutoff passes the least that anything may cost
-_FASTER, _MOST = 4, 0.08  # times as far at every further one, and by how much more than the last at most
-_NEAR = 1  # such steps beyond a cutoff, what is known is searched for itself at once
+_FASTER = 4  # times as far at every further one
+_NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
+_STEPS, _APART = (0.08, 0.04), 0.02  # the same for products: one of these more, so far from what is known
 
 
 @dataclass(slots=True, eq=False)
@@ -62,13 +63,17 @@ class Turn:
         at_once : whether keys tell nothing of what is wanted
         """
         self._base = self._base or self.least
-        first = _MOST if all(self.machines[0].objective.key_powers) else _STEP
-        before, self._passed = self._passed, min(_FASTER * self._passed or first, self._passed + _MOST)
         if at_once or goal is None or not self._base:
             return math.inf
         known = float(goal * self.machines[0].key_scale)
-        near = self._passed + _NEAR * (self._passed - before)
-        return self._base * (1 + self._passed) if self._base * (1 + near) < known else math.inf
+        if all(self.machines[0].objective.key_powers):
+            far = (self._passed + step for step in _STEPS)
+            passed = next((own for own in far if self._base * (1 + own) * (1 + _APART) < known), math.inf)
+        else:
+            passed = _FASTER * self._passed or _STEP
+            passed = passed if self._base * (1 + _NEAR * passed) < known else math.inf
+        self._passed = passed
+        return self._base * (1 + passed)
 
 
 class Turns:
