@@ -71,6 +71,7 @@ class ArrangementTrees:
         self._tick = count()
         self._parts: PartTables | None = None  # what bounds of parts read
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
+        self._computing = 0  # cycles of computing at least, once they are known
         self._cutoff = math.inf  # from which on nothing is looked for yet
         self._levels_count = not goal.both and has_uneven_parts(search.problem)
         self._even_is_closed = False
@@ -190,7 +191,7 @@ class ArrangementTrees:
             if turn.bounds is None:
                 turn.bounds = [self._bounds_of(machine, even_open) for machine in turn.machines]
                 for bounds in turn.bounds:
-                    bounds.begin()
+                    bounds.begin(self._computing)
             elif turn.go_on():
                 self._look_at(part for bounds in turn.bounds for part in bounds.over_cheapest())
             else:
@@ -202,7 +203,8 @@ class ArrangementTrees:
                 self._cutoff = min(cutoff, self._cutoff)
                 if not self._search_below(turn.bounds, goal, on_bound):
                     return
-                self._look_at(part for bounds in turn.bounds for part in bounds.over_listed())
+                if not math.isinf(cutoff):
+                    self._look_at(part for bounds in turn.bounds for part in bounds.over_listed())
                 turn.least = cutoff * (1 - BAND)
             turns.put(turn)
         self._unstated = self._cutoff = math.inf
@@ -253,7 +255,7 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 
         assert self._parts is not None
-        computing = machines[0].computing()
+        computing = self._computing = machines[0].computing()
         inside: dict[Hashable, InsideTogether] = {}
         for bounds in machines:
             key = InsideTogether.key(bounds.problem)

@@ -133,6 +133,7 @@ class SegmentBounds:
                 self._near = [*dict.fromkeys([*self._near, outer])]
                 self._inner = [*dict.fromkeys([*self._inner, rest])]
         self._inside = self._outside = self._busy = 0
+        self._computing = 0  # cycles of computing at least, once they are known
         self._entered: tuple[Entering, ...] = ()
         self._left: list[Survivors] = []  # inside, that a goal may want
         self._near_parts: list[LayerProblem] = []
@@ -161,11 +162,17 @@ class SegmentBounds:
         computing = replace(self.problem, statement=stated, limits=(), objective=CYCLES)
         return max(self._searches.least([computing]))
 
-    def begin(self) -> None:
-        """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
+    def begin(self, computing: int = 0) -> None:
+        """Bound the parts by what is compulsory, to be searched by :meth:`go_on`.
+
+        Parameters
+        ----------
+        computing : cycles of computing at least, where they are known
+        """
         operator, engine = self.problem.operator, self.problem.engine
         self._together, self._steps = None, self._search_parts()
-        self._busy = least_cycles(operator, engine) if self._powers[1] or self._goal.both else 0
+        busy = least_cycles(operator, engine) if self._powers[1] or self._goal.both else 0
+        self._busy, self._computing = max(busy, computing), computing
         self._outside = least_outside(self.problem) if self._counts_energy else 0
         self._set_out()
 
@@ -192,7 +199,8 @@ class SegmentBounds:
                 self._effort = self._search.tally.nodes - before if not b else _PRODUCT
                 self._set_out()
                 yield True
-        if b or self._goal.both:
+        # Of products, lists of the inside tell soon how much longer other cycles take than computing.
+        if self._goal.both or (b and not (self._computing and self._counts_energy)):
             computing = (part.minimising(CYCLES) for part in self._inner_parts)
             for least in self._searches.least(computing, self._busy):
                 self._busy = max(self._busy, least)
