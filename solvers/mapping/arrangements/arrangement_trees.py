@@ -149,8 +149,8 @@ class ArrangementTrees:
 
     def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
         """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes."""
+        from tilewright.solvers.mapping.arrangements.pairs import ManyTilesError
         from tilewright.solvers.mapping.arrangements.part_tables import PartTables
-        from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
         are_many = self._arrangements > _VERY_MANY
@@ -279,7 +279,7 @@ class ArrangementTrees:
 
         What is left inside is looked for on all machines, what is left outside on the cheapest ones.
         """
-        from tilewright.solvers.mapping.arrangements.segment_bounds import Pair
+        from tilewright.solvers.mapping.arrangements.pairs import Pair
 
         waiting: list[tuple[float, int, SegmentBounds | Pair]] = []
         for bounds in machines:

@@ -8,13 +8,22 @@ inside of a machine meets a point of a front, not the least energy with the fewe
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
+from tilewright.formulation.expression import total
+from tilewright.formulation.mapping.parts.segment_cycles import FILLS
+from tilewright.formulation.mapping.parts.segment_parts import charged
+from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.foundation.arrays import Floats
+from tilewright.solvers.mapping.arrangements.part_searches import PartSearches
 from tilewright.solvers.mapping.compiled.cuts import Cut
+from tilewright.solvers.mapping.tree.fronts import FrontBelow
 from tilewright.solvers.mapping.tree.goals import BAND
 
+_EFFORT = 1_000_000  # nodes bounded in looking for a front, for each sequence of near points
 _POINTS = 512  # numbers of cycles at which it is known from which energy on nothing is wanted
 _LEAST = 0.01  # of the fewest cycles, over which these are spread at least
 _ROUNDING = 1e-9  # relative; far above that of the few operations on each number
@@ -82,3 +91,30 @@ class OutsideFront:
         most = (below / (cycles[:, None] + self._fills) ** b) ** (1 / a)
         energy = (most - self._energy).max(axis=1)
         return energy + self._counted + (np.abs(energy) + self._counted) * _ROUNDING, cycles
+
+
+def found_outside(
+    searches: PartSearches, parts: Iterable[LayerProblem], below: float, inside: int, busy: int
+) -> tuple[Floats, Floats] | None:
+    """Energy outside (scaled) and first fills of mappings below a key; ``None`` where that is not all known.
+
+    Every such mapping spends no less than one of them and fills no faster, with any sequence of near points.
+
+    Parameters
+    ----------
+    parts : outside, of all sequences of near points
+    below : key (scaled)
+    inside : energy (scaled) that is spent inside at least
+    busy : cycles without first fills of near levels, at least
+    """
+    found = FrontBelow(below)
+    for alone in parts:
+        cycles = total([busy, alone.statement.details[FILLS]])
+        part = replace(alone, statement=replace(alone.statement, cycles=cycles))
+        tree = searches.tree(found, charged(part, searches.objective, inside), _EFFORT)
+        if tree is None:
+            continue
+        tree.begin()
+        if tree.go_on() is not None:
+            return None
+    return (found.energy - inside, found.cycles - busy) if len(found.cycles) else None

@@ -10,40 +10,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tilewright.formulation.expression import total
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.nests.arrangements import Arrangement
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
-from tilewright.formulation.mapping.parts.segment_cycles import FILLS, apart_from_fills, filled
+from tilewright.formulation.mapping.parts.segment_cycles import apart_from_fills, filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
-    even_halves,
-    inner_arrangements,
     inside_part,
     knowing,
     least_outside,
-    near_arrangements,
     outside_part,
     stores_near,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import boundary_tiles, restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
-from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront, found_outside
+from tilewright.solvers.mapping.arrangements.pairs import Pair
 from tilewright.solvers.mapping.arrangements.part_searches import PartSearches, rounded_down
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.survivors import (
@@ -52,7 +47,7 @@ from tilewright.solvers.mapping.arrangements.survivors import (
     Survivors,
     where_they_meet,
 )
-from tilewright.solvers.mapping.tree.fronts import FrontBelow
+from tilewright.solvers.mapping.arrangements.wholes import Wholes, listed
 from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy, goal_of
 from tilewright.solvers.mapping.tree.small_spaces import is_small, take_all
 
@@ -61,36 +56,10 @@ if TYPE_CHECKING:
 
 CYCLES = parse_objective("cycles")
 _MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
-_PRODUCT = 20_000_000
+_PRODUCT = 20_000_000  # nodes that these count as where products of energy and cycles are looked for
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 
-_Item = TypeVar("_Item")
 _Bound = TypeVar("_Bound", float, Floats)
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """What the two parts of a machine leave of one arrangement.
-
-    Parameters
-    ----------
-    key : lower bound of the objective key (scaled)
-    bounds : of the machine
-    near, inner : what is left outside and inside
-    """
-
-    key: float
-    bounds: SegmentBounds
-    near: Survivors
-    inner: Survivors
-
-    def stated(self) -> LayerProblem | None:
-        """Its problem over the tiles that are left; ``None`` where the goal wants none of them now."""
-        return self.bounds.stated(self.near, self.inner)
-
-
-class ManyTilesError(Exception):
-    """Too much may beat the incumbent to be listed before more is known of the parts."""
 
 
 class SegmentBounds:
@@ -119,19 +88,8 @@ class SegmentBounds:
         self._root = 0.0  # lower bound of everything, whatever the goal
         self._powers = problem.objective.key_powers
         self._counts_energy = self._powers[0] > 0 or goal.both
-        # Machines of many levels have thousands of these, and there are hundreds of such machines.
-        self._near = _listed(near_arrangements(problem), search.limits)
-        self._inner = _listed(inner_arrangements(problem, search.limits.check), search.limits)
-        self._wholes: set[Arrangement] | None = None  # where not every near sequence has every inner one
-        if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
-            every = ((*near, *inner) for near in self._near for inner in self._inner)
-            spread = (slots for slots in every if is_spread(problem.engine, slots))
-            self._wholes = {*_listed(spread, search.limits)}
-            outer, rest = even_halves(problem)
-            if even_open:
-                self._wholes.add((*outer, *rest))
-                self._near = [*dict.fromkeys([*self._near, outer])]
-                self._inner = [*dict.fromkeys([*self._inner, rest])]
+        self._wholes = Wholes(problem, search.limits, even_open)
+        self._near, self._inner = self._wholes.near, self._wholes.inner
         self._inside = self._outside = self._busy = 0
         self._computing = 0  # cycles of computing at least, once they are known
         self._entered: tuple[Entering, ...] = ()
@@ -139,17 +97,17 @@ class SegmentBounds:
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
         self._near_front: tuple[Floats, Floats] | None = None  # energy and first fills outside
+        self._is_looked_at = False  # whether that was looked for
         self._effort = 0  # nodes bounded for what the inside spends at least
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
         self._searches = PartSearches(search, tables)
         self._cheapest: LeastEnergy | None = None  # what a little effort found inside
-        self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     @property
     def arrangements(self) -> int:
         """How many of them there are."""
-        return len(self._near) * len(self._inner) if self._wholes is None else len(self._wholes)
+        return len(self._wholes)
 
     def computing(self) -> int:
         """Cycles in which every mapping computes at least: those of the best splits over the array alone.
@@ -185,7 +143,7 @@ class SegmentBounds:
         problem, b = self.problem, self._powers[1]
         self._entered = self._entering(SHARE)
         inside = (inside_part(problem, inner, self._entered) for inner in self._inner)
-        self._inner_parts = _listed(inside, self._search.limits)
+        self._inner_parts = listed(inside, self._search.limits)
         if self._counts_energy:  # first, since cycles are often those of computing or of compulsory transfers
             for least in self._searches.least(self._stated_near(self._busy)):
                 self._outside = max(self._outside, least)
@@ -267,8 +225,7 @@ class SegmentBounds:
     def pairs(self) -> list[Pair]:
         """What the goal may want of what was found inside, each with what is left outside."""
         both = cartesian(self._look_outside() if self._left else [], self._left)
-        every = self._wholes
-        wholes = (pair for pair in both if every is None or (*pair[0].slots, *pair[1].slots) in every)
+        wholes = (pair for pair in both if self._wholes.has(*(own.slots for own in pair)))
         return [pair for each in wholes if (pair := self._meeting(*each)) is not None]
 
     def over_cheapest(self) -> Iterator[LayerProblem]:
@@ -287,21 +244,14 @@ class SegmentBounds:
             )
             for group in space.groups
         }
-        for near in self._near:
-            if self._wholes is None or (*near, *inner) in self._wholes:
-                whole = self._whole((*near, *inner))
-                yield replace(whole, space=restricted(whole.space, within(whole.space), tiles))
+        yield from self._wholes.over(inner, tiles)
 
     def over_listed(self) -> Iterator[LayerProblem]:
         """The problems of arrangements over tiles of what was listed last inside, where that costs least."""
-        listed = [inner for inner in self._left if inner.tiles is not None]
-        if not listed:
-            return
-        cheapest = min(listed, key=lambda inner: inner.key)
-        for near in self._near:
-            if self._wholes is None or (*near, *cheapest.slots) in self._wholes:
-                whole = self._whole((*near, *cheapest.slots))
-                yield replace(whole, space=restricted(whole.space, within(whole.space), cheapest.tiles))
+        known = ((inner, inner.tiles) for inner in self._left if inner.tiles is not None)
+        cheapest, tiles = min(known, key=lambda own: own[0].key, default=(None, None))
+        if cheapest is not None and tiles is not None:
+            yield from self._wholes.over(cheapest.slots, tiles)
 
     def _meeting(self, near: Survivors, inner: Survivors) -> Pair | None:
         """What is left of both where their tiles meet, if anything."""
@@ -323,7 +273,7 @@ class SegmentBounds:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
         if not self._wanted(near, inner):
             return None
-        whole = self._whole((*near.slots, *inner.slots))
+        whole = self._wholes.of((*near.slots, *inner.slots))
         space = whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
@@ -333,21 +283,6 @@ class SegmentBounds:
             return None
         inside = max(self._inside, rounded_down(inner.energy))
         return knowing(replace(whole, space=space), inside, self._entered)
-
-    def _whole(self, slots: Arrangement) -> LayerProblem:
-        """The problem of one arrangement, over all tiles."""
-        whole = self._stated_wholes.get(slots)
-        if whole is None:
-            space = self._space(slots)
-            whole = self.problem if space is self.problem.space else self.problem.stated(space, slots)
-            self._stated_wholes[slots] = whole
-        return whole
-
-    def _space(self, slots: Arrangement) -> MapSpace:
-        """The decisions of one arrangement, over all tiles."""
-        if self.problem.reduction is Reduction.FORMS or is_spread(self.problem.engine, slots):
-            return self.problem.arranged_space(slots, self._search.limits.check)
-        return self.problem.space
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
@@ -366,28 +301,16 @@ class SegmentBounds:
         return survivors
 
     def _front(self) -> OutsideFront | None:
-        """What is spent outside and its first fills, of all that the search may want; ``None`` where unknown.
-
-        Fills and energy count in products alone.
-        """
-        if self._near_front is None and all(self._powers) and stores_near(self.problem):
-            goal = goal_of(self._search)
-            if goal is None or self._goal.both:
-                return None
+        """What is spent outside, with first fills; ``None`` where no product counts, or it is not known."""
+        goal = goal_of(self._search)
+        if self._goal.both or goal is None or not all(self._powers) or not stores_near(self.problem):
+            return None
+        if not self._is_looked_at:
+            self._is_looked_at = True
             below = float(goal * self.problem.key_scale) * (1 + BAND)
-            found = FrontBelow(below)
-            for alone in self._stated_near(self._busy):
-                stated = alone.statement
-                stated = replace(stated, cycles=total([self._busy, stated.details[FILLS]]))
-                part = charged(replace(alone, statement=stated), self.problem.objective, self._inside)
-                tree = self._searches.tree(found, part, _MOST_LISTED)
-                if tree is None:
-                    continue
-                tree.begin()
-                if tree.go_on() is not None:
-                    return None
-            self._near_front = found.energy - self._inside, found.cycles - self._busy
-        if self._near_front is None or not len(self._near_front[0]):
+            parts = self._near_parts or self._stated_near(self._busy)
+            self._near_front = found_outside(self._searches, parts, below, self._inside, self._busy)
+        if self._near_front is None:
             return None
         return OutsideFront(*self._near_front, self._powers, self._inside, self._outside, self._busy)
 
@@ -401,7 +324,7 @@ class SegmentBounds:
         problem = self.problem
         near = self._near if stores_near(problem) else []
         stated = (outside_part(problem, own, busy, self._entered) for own in near)
-        return _listed(stated, self._search.limits)
+        return listed(stated, self._search.limits)
 
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
@@ -493,15 +416,6 @@ class SegmentBounds:
     def _wanted(self, near: Survivors, inner: Survivors) -> bool:
         energy, cycles = (np.array([value]) for value in self._bounds(near, inner))
         return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
-
-
-def _listed(items: Iterable[_Item], limits: Limits) -> list[_Item]:
-    """All of them; raises ``LimitReachedError`` where a limit strikes."""
-    result: list[_Item] = []
-    for item in items:
-        limits.check()
-        result.append(item)
-    return result
 
 
 def _least_energy(survivors: Iterable[Survivors]) -> int:

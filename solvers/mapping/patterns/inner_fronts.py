@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
-import numpy as np
-
 from tilewright.formulation.mapping.parts.inner_levels import InnerStores, stores_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
