@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -529,6 +530,7 @@ def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: 
         return least
 
     monkeypatch.setattr(PartSearches, "_least_below", noted)
+    monkeypatch.setattr(segment_bounds, "_TELLING", math.inf)  # else products have little effort alone
     dive = BestFirst._dive
     for problem in islice(problems, effort(18)):
         (machine, *_) = storages(problem)

@@ -38,7 +38,7 @@ class PartSearches:
         self.objective = search.problem.objective
         self.best = LeastEnergy()
 
-    def least(self, parts: Iterable[LayerProblem], known_least: int = 0, deep: bool = True) -> Iterator[int]:
+    def least(self, parts: Iterable[LayerProblem], known_least: int = 0) -> Iterator[int]:
         """What every mapping spends in a part of the machine at least, of what the parts minimise.
 
         What little effort leaves open is searched for what costs hardly more than is known already, then for
@@ -48,7 +48,6 @@ class PartSearches:
         Parameters
         ----------
         known_least : lower bound; where one of the first values found is hardly more, nothing is searched
-        deep : whether more than a little effort is spent
         """
         goal = LeastEnergy(slack=0.0 if self._perfect else _SLACK)
         trees: list[Tree] = []
@@ -66,7 +65,7 @@ class PartSearches:
         least = min([goal.enough, *(own for _, own in known)])
         yield 0 if math.isinf(least) else rounded_down(least)
         step = _STEP
-        while deep and 0 < least < goal.enough:
+        while 0 < least < goal.enough:
             self._search.limits.check()
             cutoff, step = min(goal.enough, least * (1 + step)), 2 * step
             below = LeastEnergy(cutoff)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.mapping.nests.arrangements import Arrangement
+from tilewright.formulation.mapping.nests.arrangements import Arrangement, segments
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
 from tilewright.formulation.mapping.parts.segment_cycles import apart_from_fills, filled
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 CYCLES = parse_objective("cycles")
 _MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
+_SEGMENTS = 3  # of a machine at most: the outermost level, the near ones, those behind one array
+_TELLING = 0.01  # relative, by which first fills have to raise the least product
 _PRODUCT = 20_000_000  # nodes that these count as where products of energy and cycles are looked for
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 
@@ -77,12 +79,14 @@ class SegmentBounds:
     problem : on the machine
     least : lower bound of the objective key (scaled) of all that the goal wants; infinite where that is
         nothing
+    fills_count : whether products are looked for in which first fills of near levels tell much
     """
 
     def __init__(
         self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, tables: PartTables
     ) -> None:
         self.least = 0.0
+        self.fills_count = False
         self.problem = problem
         self._search, self._goal = search, goal
         self._root = 0.0  # lower bound of everything, whatever the goal
@@ -97,7 +101,7 @@ class SegmentBounds:
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
         self._near_front: tuple[Floats, Floats] | None = None  # energy and first fills outside
-        self._is_looked_at = False  # whether that was looked for
+        self._is_looked_at = self._is_searched = False  # whether fills tell anything, and for that
         self._effort = 0  # nodes bounded for what the inside spends at least
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
@@ -150,15 +154,17 @@ class SegmentBounds:
                 self._set_out()
                 yield True
             before = self._search.tally.nodes
-            # Least energies say little of a product: what costs little in all is found sooner than these.
-            for least in self._searches.least(self._inner_parts, deep=not b or self._goal.both):
+            for least in self._searches.least(self._inner_parts):
                 self._inside = max(self._inside, least)
                 self._cheapest = self._cheapest or self._searches.best
-                self._effort = self._search.tally.nodes - before if not b else _PRODUCT
+                self._effort = self._search.tally.nodes - before
                 self._set_out()
                 yield True
-        # Of products, lists of the inside tell soon how much longer other cycles take than computing.
-        if self._goal.both or (b and not (self._computing and self._counts_energy)):
+                if self._fills_tell():  # least energies say little: what costs little in all is found sooner
+                    self.fills_count, self._effort = True, _PRODUCT
+                    break
+        # Lists of the inside tell soon how much longer other cycles take than computing.
+        if self._goal.both or (b and not (self.fills_count and self._computing)):
             computing = (part.minimising(CYCLES) for part in self._inner_parts)
             for least in self._searches.least(computing, self._busy):
                 self._busy = max(self._busy, least)
@@ -170,6 +176,18 @@ class SegmentBounds:
             for least in self._searches.least(charged_parts):
                 self.least = self._root = max(self._root, least * (1 - BAND))
                 yield True
+
+    def _fills_tell(self) -> bool:
+        """Whether a little is known of the inside, and first fills of near levels make products cost more."""
+        if self._is_looked_at or self._goal.both or not all(self._powers) or not stores_near(self.problem):
+            return False
+        # With divisors, or behind several arrays, least energies help more (measured on simba).
+        if self.problem.space.nest.perfect or len(segments(self.problem.engine)) > _SEGMENTS:
+            return False
+        self._is_looked_at = True
+        near = self._stated_near(self._busy)
+        parts = [charged(part, self.problem.objective, self._inside) for part in near]
+        return max(self._searches.least(parts)) > self._root * (1 + _TELLING)
 
     def begin_at_once(self, computing: int, together: InsideTogether) -> None:
         """Have parts listed at once: more is known of what each costs at least once they are.
@@ -248,6 +266,8 @@ class SegmentBounds:
 
     def over_listed(self) -> Iterator[LayerProblem]:
         """The problems of arrangements over tiles of what was listed last inside, where that costs least."""
+        if not self.fills_count:
+            return
         known = ((inner, inner.tiles) for inner in self._left if inner.tiles is not None)
         cheapest, tiles = min(known, key=lambda own: own[0].key, default=(None, None))
         if cheapest is not None and tiles is not None:
@@ -303,10 +323,10 @@ class SegmentBounds:
     def _front(self) -> OutsideFront | None:
         """What is spent outside, with first fills; ``None`` where no product counts, or it is not known."""
         goal = goal_of(self._search)
-        if self._goal.both or goal is None or not all(self._powers) or not stores_near(self.problem):
+        if not self.fills_count or goal is None:
             return None
-        if not self._is_looked_at:
-            self._is_looked_at = True
+        if not self._is_searched:
+            self._is_searched = True
             below = float(goal * self.problem.key_scale) * (1 + BAND)
             parts = self._near_parts or self._stated_near(self._busy)
             self._near_front = found_outside(self._searches, parts, below, self._inside, self._busy)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 _STEP = 0.005  # by which the first cutoff passes the least that anything may cost
 _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
-_STEPS, _APART = (0.08, 0.04), 0.02  # the same for products: one of these more, so far from what is known
+_STEPS, _APART = (
+    (0.08, 0.04),
+    0.02,
+)  # the same where first fills tell much: one of these more, so far from what is known
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +69,7 @@ class Turn:
         if at_once or goal is None or not self._base:
             return math.inf
         known = float(goal * self.machines[0].key_scale)
-        if all(self.machines[0].objective.key_powers):
+        if self.bounds and all(bounds.fills_count for bounds in self.bounds):
             far = (self._passed + step for step in _STEPS)
             passed = next((own for own in far if self._base * (1 + own) * (1 + _APART) < known), math.inf)
         else:
