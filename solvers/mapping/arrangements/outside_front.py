@@ -107,14 +107,14 @@ def found_outside(
     inside : energy (scaled) that is spent inside at least
     busy : cycles without first fills of near levels, at least
     """
-    found = FrontBelow(below)
+    front = FrontBelow(below)
     for alone in parts:
         cycles = total([busy, alone.statement.details[FILLS]])
         part = replace(alone, statement=replace(alone.statement, cycles=cycles))
-        tree = searches.tree(found, charged(part, searches.objective, inside), _EFFORT)
+        tree = searches.tree(front, charged(part, searches.objective, inside), _EFFORT)
         if tree is None:
             continue
         tree.begin()
         if tree.go_on() is not None:
             return None
-    return (found.energy - inside, found.cycles - busy) if len(found.cycles) else None
+    return (front.energy - inside, front.cycles - busy) if len(front.cycles) else None
