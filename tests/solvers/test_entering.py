@@ -20,7 +20,7 @@ from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering, least_moved
 from tilewright.formulation.mapping.parts.outer_levels import outside as outside_loops
-from tilewright.formulation.mapping.parts.segment_cycles import filled
+from tilewright.formulation.mapping.parts.segment_cycles import apart_from_fills, filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     has_parts,
@@ -35,12 +35,17 @@ from tilewright.formulation.mapping.parts.segment_parts import (
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
+from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.solvers.mapping.arrangements import arrangement_trees
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront, found_outside
+from tilewright.solvers.mapping.arrangements.part_searches import PartSearches
+from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.survivors import EnergyInside, Survivors, where_they_meet
+from tilewright.solvers.mapping.compiled.cuts import cut_at, wanted_by
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.goals import BAND
 from tilewright.workloads.mapping.einsum import nest
@@ -287,6 +292,78 @@ def test_the_inside_waits_no_longer_than_random_mappings(kind: str) -> None:
         if seen["a mapping"] >= effort(400):
             break
     assert seen["exact by a port"] * 40 >= seen["a mapping"]
+
+
+def with_front(problem: LayerProblem, draw: random.Random) -> Counter[str]:
+    """Compare random mappings of all arrangements with the front; what they are examples of."""
+    seen: Counter[str] = Counter()
+    entered = entering(problem)
+    nears, inners = [*near_arrangements(problem)], [*inner_arrangements(problem)]
+    outside = [outside_part(problem, near, 0, entered) for near in nears]
+    sampled = []
+    for _ in range(4):
+        near, inner = draw.choice(nears), draw.choice(inners)
+        whole = problem.arranged((*near, *inner))
+        part = filled(inside_part(problem, inner, entered), problem, entered)
+        for values in islice(decisions(whole, draw, 60), 4):
+            energy, cycles = (
+                evaluate(whole.statement.energy, values),
+                evaluate(whole.statement.cycles, values),
+            )
+            sampled.append(
+                (energy * cycles, inner, having(part, within(part.space), whole, within(whole.space), values))
+            )
+    if not sampled:
+        return seen
+    below = float(draw.choice(sampled)[0]) * draw.choice([1.001, 1.5, 4])
+    search = LayerSearch(problem, Limits())
+    points = found_outside(PartSearches(search, PartTables()), outside, below, 0, 0)
+    for key, inner, part in sampled:
+        if key >= below:
+            continue
+        assert points is not None
+        front = OutsideFront(*points, (1, 1), 0, 0, 0)
+        apart = replace(part, statement=apart_from_fills(part.statement))
+        both = [all_decisions(problem, inner, own, within(own.space), entered) for own in (part, apart)]
+        costs, others = (np.sort(own.decisions.costs, axis=1) for own in both if own and own.decisions)
+        assert np.allclose(costs, others, rtol=1e-12)
+        assert front.least_keys(costs[0], costs[2]).min() <= key
+        # One of the decisions with the mapping's tiles costs no more than it, and is not left out.
+        spent, waits = both[1].decisions.costs[[0, 2]]  # type: ignore[union-attr]
+        assert wanted_by(front.cut(cut_at(below)), spent, waits, spent * waits).any()
+        seen["a mapping"] += 1
+        seen["several points"] += len(points[0]) > 1
+        seen["fills"] += points[1].min() > 0
+    return seen
+
+
+def buffered(draw: random.Random, engine: Engine) -> Engine:
+    """The machine with near levels that are double-buffered mostly."""
+    last = next(index for index, level in enumerate(engine.levels) if level.fanout is not None)
+    levels = [
+        replace(level, double_buffered=draw.random() < 0.8) if 0 < index <= last else level
+        for index, level in enumerate(engine.levels)
+    ]
+    return replace(engine, levels=tuple(levels))
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_the_front_bounds_random_mappings(kind: str) -> None:
+    """A mapping of interest costs no less than what is inside with some point of the front."""
+    seen: Counter[str] = Counter()
+    for seed in count():
+        draw = random.Random(f"front {seed}")
+        operator, engine = layer(draw, 200), buffered(draw, ported(draw))
+        problem = layer_problem(
+            operator, engine, parse_objective("edp"), factors=FACTORS[kind], storage="uneven"
+        )
+        for own in storages(problem) if has_parts(problem) else ():
+            if stores_near(own):
+                seen.update(with_front(own, draw))
+        if seen["a mapping"] >= effort(400):
+            break
+    assert seen["several points"] * 8 >= seen["a mapping"]
+    assert seen["fills"] * 8 >= seen["a mapping"]
 
 
 def claims(kind: str, seeds: Iterable[int], number: int) -> int:

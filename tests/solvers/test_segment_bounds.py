@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -53,6 +54,7 @@ from tilewright.solvers.mapping.arrangements import (
     part_searches,
     segment_bounds,
     turns,
+    wholes,
 )
 from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
@@ -529,6 +531,7 @@ def test_rising_cutoffs_find_what_parts_cost(kind: str, most: int, monkeypatch: 
         return least
 
     monkeypatch.setattr(PartSearches, "_least_below", noted)
+    monkeypatch.setattr(segment_bounds, "_TELLING", math.inf)  # else products have little effort alone
     dive = BestFirst._dive
     for problem in islice(problems, effort(18)):
         (machine, *_) = storages(problem)
@@ -610,14 +613,14 @@ def test_a_limit_while_machines_are_listed(monkeypatch: pytest.MonkeyPatch) -> N
     problem = layer_problem(
         gemm(m=16, n=24, k=32), load_engine("tpu-v4i"), parse_objective("edp"), storage="uneven"
     )
-    limits, real, listed = Limits(), segment_bounds.near_arrangements, count(1)
+    limits, real, listed = Limits(), wholes.near_arrangements, count(1)
 
     def counted(machine: LayerProblem) -> Iterator[Arrangement]:
         if next(listed) == 2:
             limits.stop.set()
         return real(machine)
 
-    monkeypatch.setattr(segment_bounds, "near_arrangements", counted)
+    monkeypatch.setattr(wholes, "near_arrangements", counted)
     cut = solve(problem, "branch", limits)
     assert len(list(storages(problem))) > 2 == next(listed) - 1
     assert cut.status is Status.INTERRUPTED

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tilewright.formulation.expression import Expr, as_expr, choose, maximum, total
+from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, first_tiles, port_times
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.parts.compulsory import touched
@@ -20,6 +21,8 @@ from tilewright.workloads.mapping.operator import Role
 
 FILLS = "first fills"
 """The detail of a statement that has the cycles of first fills and last drains of near levels."""
+APART = "cycles without first fills"
+"""The detail of the inside's statement that has its cycles without first fills of near levels."""
 PORT = "outermost port"
 """The detail of a statement that has the bits of near levels that pass the port that hands elements out."""
 
@@ -46,7 +49,7 @@ def filled(part: LayerProblem, problem: LayerProblem, entered: Sequence[Entering
     behind = range(near[-1] + 1, len(engine.levels))
     known, every = first_fills(nest, behind), first_fills(ported, behind)
     further = 0 if every is known else maximum([0, every - known])
-    cycles = total([part.statement.cycles, fills, further])
+    apart = total([part.statement.cycles, further])
     if passing := [own for own in entered if not own.source]:
         # The outermost level's port hands out what passes, and what near levels need at least.
         moved = moved_by(part, passing)
@@ -57,8 +60,14 @@ def filled(part: LayerProblem, problem: LayerProblem, entered: Sequence[Entering
             if tensor.role in kept:
                 needed[tensor.is_output].append((tensor.role, as_expr(touched(problem.operator, tensor))))
         busy = port_times(engine, engine.levels[0], [*reads, *needed[False]], needed[True])
-        cycles = maximum([cycles, *(time + fills for time in busy)])
-    return replace(part, statement=replace(part.statement, cycles=cycles, details={FILLS: fills}))
+        apart = maximum([apart, *busy])
+    details = {FILLS: fills, APART: apart}
+    return replace(part, statement=replace(part.statement, cycles=apart + fills, details=details))
+
+
+def apart_from_fills(stated: Statement) -> Statement:
+    """The statement of :func:`filled` with its cycles without first fills of near levels."""
+    return replace(stated, cycles=stated.details[APART])
 
 
 def served(part: LayerProblem, problem: LayerProblem) -> list[Expr]:

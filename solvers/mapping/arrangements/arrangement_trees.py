@@ -47,7 +47,7 @@ _QUICK = 200_000  # rows of tiles with which all that may beat the best even map
 _FEW_AT_ONCE = 200  # arrangements on all machines with which it is
 _EFFORT = 1_000_000  # nodes bounded of the even part where tiles need not divide, before parts are
 _DEEP, _EVEN_SHARE = 20_000_000, 0.3  # the same where these are too many to be listed, and of the time
-_LOOK = 50_000  # nodes bounded for a mapping with the cheapest tiles inside
+_LOOK = 50_000  # nodes bounded for a mapping with tiles that cost little inside
 _SHARE, _MOSTLY = 0.4, 0.6  # of the time left, for even storage; more where others are very many
 _LEVELS_SHARE = 0.5  # of the time that is left then, for what each level costs
 
@@ -79,6 +79,7 @@ class ArrangementTrees:
         self._tick = count()
         self._parts: PartTables | None = None  # what bounds of parts read
         self._unstated = 0.0  # lower bound of what has not been stated; infinite where all has been
+        self._computing = 0  # cycles of computing at least, once they are known
         self._cutoff = math.inf  # from which on nothing is looked for yet
         self._levels_count = not goal.both and has_uneven_parts(search.problem)
         self._even_is_closed = even_is_closed
@@ -156,8 +157,8 @@ class ArrangementTrees:
 
     def _search_bounded(self, on_bound: Callable[[float], None]) -> None:
         """Search what the bounds of parts leave; raises ``LimitReachedError`` where a limit strikes."""
+        from tilewright.solvers.mapping.arrangements.pairs import ManyTilesError
         from tilewright.solvers.mapping.arrangements.part_tables import PartTables
-        from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 
         problem = replace(self._search.problem, alike=Alike())
         are_many = self._arrangements > _VERY_MANY
@@ -203,9 +204,9 @@ class ArrangementTrees:
             if turn.bounds is None:
                 turn.bounds = [self._bounds_of(machine, even_open) for machine in turn.machines]
                 for bounds in turn.bounds:
-                    bounds.begin()
+                    bounds.begin(self._computing)
             elif turn.go_on():
-                self._offer_cheapest(turn.bounds)
+                self._look_at(part for bounds in turn.bounds for part in bounds.over_cheapest())
             else:
                 if needs_mapping:
                     self._trees.new(problem, self._goal, _EFFORT)
@@ -215,17 +216,18 @@ class ArrangementTrees:
                 self._cutoff = min(cutoff, self._cutoff)
                 if not self._search_below(turn.bounds, goal, on_bound):
                     return
+                if not math.isinf(cutoff):
+                    self._look_at(part for bounds in turn.bounds for part in bounds.over_listed())
                 turn.least = cutoff * (1 - BAND)
             turns.put(turn)
         self._unstated = self._cutoff = math.inf
 
-    def _offer_cheapest(self, machines: Iterable[SegmentBounds]) -> None:
-        """Look for mappings that have the tiles of what costs least inside, as far as that is known now."""
-        for bounds in machines:
-            for part in bounds.over_cheapest():
-                tree = self._trees.new(part, self._goal, _LOOK)
-                if tree is not None:
-                    tree.go_on()
+    def _look_at(self, parts: Iterable[LayerProblem]) -> None:
+        """Look for mappings in parts of the space with little effort."""
+        for part in parts:
+            tree = self._trees.new(part, self._goal, _LOOK)
+            if tree is not None:
+                tree.go_on()
 
     def _few_machines(self, problem: LayerProblem, even: Tree | None) -> list[SegmentBounds]:
         """Machines on which all that may beat the best even mapping is listed quickly; none where it is not.
@@ -272,7 +274,7 @@ class ArrangementTrees:
         from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
 
         assert self._parts is not None
-        computing = machines[0].computing()
+        computing = self._computing = machines[0].computing()
         inside: dict[Hashable, InsideTogether] = {}
         for bounds in machines:
             key = InsideTogether.key(bounds.problem)
@@ -296,7 +298,7 @@ class ArrangementTrees:
 
         What is left inside is looked for on all machines, what is left outside on the cheapest ones.
         """
-        from tilewright.solvers.mapping.arrangements.segment_bounds import Pair
+        from tilewright.solvers.mapping.arrangements.pairs import Pair
 
         waiting: list[tuple[float, int, SegmentBounds | Pair]] = []
         for bounds in machines:

@@ -23,8 +23,8 @@ from tilewright.formulation.mapping.parts.segment_cycles import filled
 from tilewright.formulation.mapping.parts.segment_parts import charged, inside_part, within
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
+from tilewright.solvers.mapping.arrangements.pairs import ManyTilesError
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
-from tilewright.solvers.mapping.arrangements.segment_bounds import ManyTilesError
 from tilewright.solvers.mapping.arrangements.survivors import ListedDecisions
 from tilewright.solvers.mapping.compiled.cuts import Cut
 from tilewright.solvers.mapping.tree.best_first import BestFirst

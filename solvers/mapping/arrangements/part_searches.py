@@ -28,12 +28,14 @@ class PartSearches:
 
     Attributes
     ----------
+    objective : of the whole
     best : what a little effort found in the parts that were searched last
     """
 
     def __init__(self, search: LayerSearch, tables: PartTables) -> None:
         self._search, self._tables = search, tables
         self._perfect = search.problem.space.nest.perfect
+        self.objective = search.problem.objective
         self.best = LeastEnergy()
 
     def least(self, parts: Iterable[LayerProblem], known_least: int = 0) -> Iterator[int]:

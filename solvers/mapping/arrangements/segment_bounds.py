@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product as cartesian
 from typing import TYPE_CHECKING, TypeVar
@@ -18,30 +18,27 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from tilewright.formulation.expression.exact import evaluate
-from tilewright.formulation.limits import Limits
-from tilewright.formulation.mapping.nests.arrangements import Arrangement, Reduction, is_spread
+from tilewright.formulation.mapping.nests.arrangements import Arrangement, segments
 from tilewright.formulation.mapping.parts.compulsory import least_cycles
 from tilewright.formulation.mapping.parts.entering import SHARE, Entering, entering
-from tilewright.formulation.mapping.parts.segment_cycles import filled
+from tilewright.formulation.mapping.parts.segment_cycles import apart_from_fills, filled
 from tilewright.formulation.mapping.parts.segment_parts import (
     around,
     charged,
-    even_halves,
-    inner_arrangements,
     inside_part,
     knowing,
     least_outside,
-    near_arrangements,
     outside_part,
     stores_near,
     within,
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
-from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import boundary_tiles, restricted, standing_around
 from tilewright.formulation.objective import parse_objective
 from tilewright.foundation.arrays import Bools, Floats
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront, found_outside
+from tilewright.solvers.mapping.arrangements.pairs import Pair
 from tilewright.solvers.mapping.arrangements.part_searches import PartSearches, rounded_down
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.survivors import (
@@ -50,7 +47,8 @@ from tilewright.solvers.mapping.arrangements.survivors import (
     Survivors,
     where_they_meet,
 )
-from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy
+from tilewright.solvers.mapping.arrangements.wholes import Wholes, listed
+from tilewright.solvers.mapping.tree.goals import BAND, Goal, LeastEnergy, goal_of
 from tilewright.solvers.mapping.tree.small_spaces import is_small, take_all
 
 if TYPE_CHECKING:
@@ -58,35 +56,12 @@ if TYPE_CHECKING:
 
 CYCLES = parse_objective("cycles")
 _MOST_LISTED = 300_000  # nodes bounded in listing what is left, for every arrangement that it may save
+_SEGMENTS = 3  # of a machine at most: the outermost level, the near ones, those behind one array
+_TELLING = 0.01  # relative, by which first fills have to raise the least product
+_PRODUCT = 20_000_000  # nodes that these count as where products of energy and cycles are looked for
 _LISTING = 2  # times the nodes that the least values inside took, in listing what is left there
 
-_Item = TypeVar("_Item")
 _Bound = TypeVar("_Bound", float, Floats)
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """What the two parts of a machine leave of one arrangement.
-
-    Parameters
-    ----------
-    key : lower bound of the objective key (scaled)
-    bounds : of the machine
-    near, inner : what is left outside and inside
-    """
-
-    key: float
-    bounds: SegmentBounds
-    near: Survivors
-    inner: Survivors
-
-    def stated(self) -> LayerProblem | None:
-        """Its problem over the tiles that are left; ``None`` where the goal wants none of them now."""
-        return self.bounds.stated(self.near, self.inner)
-
-
-class ManyTilesError(Exception):
-    """Too much may beat the incumbent to be listed before more is known of the parts."""
 
 
 class SegmentBounds:
@@ -104,46 +79,39 @@ class SegmentBounds:
     problem : on the machine
     least : lower bound of the objective key (scaled) of all that the goal wants; infinite where that is
         nothing
+    fills_count : whether products are looked for in which first fills of near levels tell much
     """
 
     def __init__(
         self, search: LayerSearch, goal: Goal, problem: LayerProblem, even_open: bool, tables: PartTables
     ) -> None:
         self.least = 0.0
+        self.fills_count = False
         self.problem = problem
         self._search, self._goal = search, goal
         self._root = 0.0  # lower bound of everything, whatever the goal
         self._powers = problem.objective.key_powers
         self._counts_energy = self._powers[0] > 0 or goal.both
-        # Machines of many levels have thousands of these, and there are hundreds of such machines.
-        self._near = _listed(near_arrangements(problem), search.limits)
-        self._inner = _listed(inner_arrangements(problem, search.limits.check), search.limits)
-        self._wholes: set[Arrangement] | None = None  # where not every near sequence has every inner one
-        if problem.reduction is not Reduction.FORMS:  # the even part holds more than their even nests
-            every = ((*near, *inner) for near in self._near for inner in self._inner)
-            spread = (slots for slots in every if is_spread(problem.engine, slots))
-            self._wholes = {*_listed(spread, search.limits)}
-            outer, rest = even_halves(problem)
-            if even_open:
-                self._wholes.add((*outer, *rest))
-                self._near = [*dict.fromkeys([*self._near, outer])]
-                self._inner = [*dict.fromkeys([*self._inner, rest])]
+        self._wholes = Wholes(problem, search.limits, even_open)
+        self._near, self._inner = self._wholes.near, self._wholes.inner
         self._inside = self._outside = self._busy = 0
+        self._computing = 0  # cycles of computing at least, once they are known
         self._entered: tuple[Entering, ...] = ()
         self._left: list[Survivors] = []  # inside, that a goal may want
         self._near_parts: list[LayerProblem] = []
         self._inner_parts: list[LayerProblem] = []
+        self._near_front: tuple[Floats, Floats] | None = None  # energy and first fills outside
+        self._is_looked_at = self._is_searched = False  # whether fills tell anything, and for that
         self._effort = 0  # nodes bounded for what the inside spends at least
         self._steps: Iterator[bool] = iter(())  # what is to be searched of the parts
         self._together: InsideTogether | None = None
         self._searches = PartSearches(search, tables)
         self._cheapest: LeastEnergy | None = None  # what a little effort found inside
-        self._stated_wholes: dict[Arrangement, LayerProblem] = {}
 
     @property
     def arrangements(self) -> int:
         """How many of them there are."""
-        return len(self._near) * len(self._inner) if self._wholes is None else len(self._wholes)
+        return len(self._wholes)
 
     def computing(self) -> int:
         """Cycles in which every mapping computes at least: those of the best splits over the array alone.
@@ -156,11 +124,17 @@ class SegmentBounds:
         computing = replace(self.problem, statement=stated, limits=(), objective=CYCLES)
         return max(self._searches.least([computing]))
 
-    def begin(self) -> None:
-        """Bound the parts by what is compulsory, to be searched by :meth:`go_on`."""
+    def begin(self, computing: int = 0) -> None:
+        """Bound the parts by what is compulsory, to be searched by :meth:`go_on`.
+
+        Parameters
+        ----------
+        computing : cycles of computing at least, where they are known
+        """
         operator, engine = self.problem.operator, self.problem.engine
         self._together, self._steps = None, self._search_parts()
-        self._busy = least_cycles(operator, engine) if self._powers[1] or self._goal.both else 0
+        busy = least_cycles(operator, engine) if self._powers[1] or self._goal.both else 0
+        self._busy, self._computing = max(busy, computing), computing
         self._outside = least_outside(self.problem) if self._counts_energy else 0
         self._set_out()
 
@@ -173,7 +147,7 @@ class SegmentBounds:
         problem, b = self.problem, self._powers[1]
         self._entered = self._entering(SHARE)
         inside = (inside_part(problem, inner, self._entered) for inner in self._inner)
-        self._inner_parts = _listed(inside, self._search.limits)
+        self._inner_parts = listed(inside, self._search.limits)
         if self._counts_energy:  # first, since cycles are often those of computing or of compulsory transfers
             for least in self._searches.least(self._stated_near(self._busy)):
                 self._outside = max(self._outside, least)
@@ -186,7 +160,11 @@ class SegmentBounds:
                 self._effort = self._search.tally.nodes - before
                 self._set_out()
                 yield True
-        if b or self._goal.both:
+                if self._fills_tell():  # least energies say little: what costs little in all is found sooner
+                    self.fills_count, self._effort = True, _PRODUCT
+                    break
+        # Lists of the inside tell soon how much longer other cycles take than computing.
+        if self._goal.both or (b and not (self.fills_count and self._computing)):
             computing = (part.minimising(CYCLES) for part in self._inner_parts)
             for least in self._searches.least(computing, self._busy):
                 self._busy = max(self._busy, least)
@@ -198,6 +176,18 @@ class SegmentBounds:
             for least in self._searches.least(charged_parts):
                 self.least = self._root = max(self._root, least * (1 - BAND))
                 yield True
+
+    def _fills_tell(self) -> bool:
+        """Whether a little is known of the inside, and first fills of near levels make products cost more."""
+        if self._is_looked_at or self._goal.both or not all(self._powers) or not stores_near(self.problem):
+            return False
+        # With divisors, or behind several arrays, least energies help more (measured on simba).
+        if self.problem.space.nest.perfect or len(segments(self.problem.engine)) > _SEGMENTS:
+            return False
+        self._is_looked_at = True
+        near = self._stated_near(self._busy)
+        parts = [charged(part, self.problem.objective, self._inside) for part in near]
+        return max(self._searches.least(parts)) > self._root * (1 + _TELLING)
 
     def begin_at_once(self, computing: int, together: InsideTogether) -> None:
         """Have parts listed at once: more is known of what each costs at least once they are.
@@ -253,8 +243,7 @@ class SegmentBounds:
     def pairs(self) -> list[Pair]:
         """What the goal may want of what was found inside, each with what is left outside."""
         both = cartesian(self._look_outside() if self._left else [], self._left)
-        every = self._wholes
-        wholes = (pair for pair in both if every is None or (*pair[0].slots, *pair[1].slots) in every)
+        wholes = (pair for pair in both if self._wholes.has(*(own.slots for own in pair)))
         return [pair for each in wholes if (pair := self._meeting(*each)) is not None]
 
     def over_cheapest(self) -> Iterator[LayerProblem]:
@@ -273,10 +262,16 @@ class SegmentBounds:
             )
             for group in space.groups
         }
-        for near in self._near:
-            if self._wholes is None or (*near, *inner) in self._wholes:
-                whole = self._whole((*near, *inner))
-                yield replace(whole, space=restricted(whole.space, within(whole.space), tiles))
+        yield from self._wholes.over(inner, tiles)
+
+    def over_listed(self) -> Iterator[LayerProblem]:
+        """The problems of arrangements over tiles of what was listed last inside, where that costs least."""
+        if not self.fills_count:
+            return
+        known = ((inner, inner.tiles) for inner in self._left if inner.tiles is not None)
+        cheapest, tiles = min(known, key=lambda own: own[0].key, default=(None, None))
+        if cheapest is not None and tiles is not None:
+            yield from self._wholes.over(cheapest.slots, tiles)
 
     def _meeting(self, near: Survivors, inner: Survivors) -> Pair | None:
         """What is left of both where their tiles meet, if anything."""
@@ -298,7 +293,7 @@ class SegmentBounds:
         """The problem of one arrangement over what is left; ``None`` where the goal wants none of it now."""
         if not self._wanted(near, inner):
             return None
-        whole = self._whole((*near.slots, *inner.slots))
+        whole = self._wholes.of((*near.slots, *inner.slots))
         space = whole.space
         if near.tiles is not None:
             space = restricted(space, around(near.slots), near.tiles)
@@ -308,21 +303,6 @@ class SegmentBounds:
             return None
         inside = max(self._inside, rounded_down(inner.energy))
         return knowing(replace(whole, space=space), inside, self._entered)
-
-    def _whole(self, slots: Arrangement) -> LayerProblem:
-        """The problem of one arrangement, over all tiles."""
-        whole = self._stated_wholes.get(slots)
-        if whole is None:
-            space = self._space(slots)
-            whole = self.problem if space is self.problem.space else self.problem.stated(space, slots)
-            self._stated_wholes[slots] = whole
-        return whole
-
-    def _space(self, slots: Arrangement) -> MapSpace:
-        """The decisions of one arrangement, over all tiles."""
-        if self.problem.reduction is Reduction.FORMS or is_spread(self.problem.engine, slots):
-            return self.problem.arranged_space(slots, self._search.limits.check)
-        return self.problem.space
 
     def _look_outside(self) -> list[Survivors]:
         """What is left outside; what that spends there at least is known then."""
@@ -340,6 +320,20 @@ class SegmentBounds:
         self._outside = max(self._outside, _least_energy(survivors))
         return survivors
 
+    def _front(self) -> OutsideFront | None:
+        """What is spent outside, with first fills; ``None`` where no product counts, or it is not known."""
+        goal = goal_of(self._search)
+        if not self.fills_count or goal is None:
+            return None
+        if not self._is_searched:
+            self._is_searched = True
+            below = float(goal * self.problem.key_scale) * (1 + BAND)
+            parts = self._near_parts or self._stated_near(self._busy)
+            self._near_front = found_outside(self._searches, parts, below, self._inside, self._busy)
+        if self._near_front is None:
+            return None
+        return OutsideFront(*self._near_front, self._powers, self._inside, self._outside, self._busy)
+
     def _stated_near(self, busy: int) -> list[LayerProblem]:
         """The parts outside; none where nothing is stored there.
 
@@ -350,7 +344,7 @@ class SegmentBounds:
         problem = self.problem
         near = self._near if stores_near(problem) else []
         stated = (outside_part(problem, own, busy, self._entered) for own in near)
-        return _listed(stated, self._search.limits)
+        return listed(stated, self._search.limits)
 
     def _look_inside(self) -> list[Survivors]:
         """What is left inside; what that spends there at least is known then."""
@@ -359,15 +353,17 @@ class SegmentBounds:
             listed_together = self._together.left(self.problem)
             survivors += [self._all_of(inner, listed, self._outside) for inner, listed in listed_together]
         else:
+            front = self._front()
             before = self._search.tally.nodes
             for inner, alone in zip(self._inner, self._inner_parts, strict=True):
-                part = charged(
-                    filled(alone, self.problem, self._entered), self.problem.objective, self._outside
-                )
+                part = filled(alone, self.problem, self._entered)
+                if front is not None:
+                    part = replace(part, statement=apart_from_fills(part.statement))
+                part = charged(part, self.problem.objective, self._outside)
                 # To list what is little more than the least value takes about as long as to find that value.
                 spare = _LISTING * self._effort - (self._search.tally.nodes - before)
                 most = max(_MOST_LISTED * len(self._near), spare)
-                left = self._survivors(inner, part, within(part.space), self._outside, most)
+                left = self._survivors(inner, part, within(part.space), self._outside, most, front)
                 if left and left[0].tiles is None:
                     self._effort = 0  # more is left of it with every higher cutoff
                 survivors += left
@@ -375,7 +371,13 @@ class SegmentBounds:
         return survivors
 
     def _survivors(
-        self, slots: Arrangement, part: LayerProblem, edges: range, elsewhere: int | None, most: int
+        self,
+        slots: Arrangement,
+        part: LayerProblem,
+        edges: range,
+        elsewhere: int | None,
+        most: int,
+        front: OutsideFront | None = None,
     ) -> list[Survivors]:
         """What a part leaves, if anything.
 
@@ -384,8 +386,9 @@ class SegmentBounds:
         edges : the boundaries that it decides
         elsewhere : energy in the part's bounds that is spent in the other one
         most : nodes that the search may bound
+        front : of the other part, if that bounds this one
         """
-        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner))
+        listed = ListedDecisions(self._goal, part, edges, len(self._near) + len(self._inner), front)
         if is_small(part):
             self._search.limits.check()
             take_all(part, listed, self._search.tally)
@@ -433,15 +436,6 @@ class SegmentBounds:
     def _wanted(self, near: Survivors, inner: Survivors) -> bool:
         energy, cycles = (np.array([value]) for value in self._bounds(near, inner))
         return bool(self._goal.wanted(energy, cycles, np.array([self._key(near, inner)]))[0])
-
-
-def _listed(items: Iterable[_Item], limits: Limits) -> list[_Item]:
-    """All of them; raises ``LimitReachedError`` where a limit strikes."""
-    result: list[_Item] = []
-    for item in items:
-        limits.check()
-        result.append(item)
-    return result
 
 
 def _least_energy(survivors: Iterable[Survivors]) -> int:

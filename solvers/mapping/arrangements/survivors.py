@@ -19,13 +19,15 @@ from tilewright.formulation.expression import Expr, Variable, maximum, total
 from tilewright.formulation.expression.batch import BatchReader
 from tilewright.formulation.mapping.nests.arrangements import Arrangement
 from tilewright.formulation.mapping.parts.entering import Entering, moved_by
-from tilewright.formulation.mapping.parts.segment_cycles import FILLS, cycles_on_port, port_bits
+from tilewright.formulation.mapping.parts.segment_cycles import APART, FILLS, cycles_on_port, port_bits
 from tilewright.formulation.mapping.parts.segment_parts import OWN
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import MapSpace
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles, tiles_at
 from tilewright.formulation.mapping.tiles.chains import AxisGroup
 from tilewright.foundation.arrays import Bools, Floats, Indices, Int64s, distinct, distinct_rows, numbered
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront
+from tilewright.solvers.mapping.compiled.cuts import Cut
 from tilewright.solvers.mapping.tree.goals import BAND, Goal
 from tilewright.solvers.mapping.tree.listed_tiles import ListedTiles
 from tilewright.solvers.mapping.tree.nodes import Leaves
@@ -187,15 +189,28 @@ class ListedDecisions(ListedTiles):
     ----------
     part, edges : as :class:`ListedTiles` takes them
     parts : how many such lists there are at once
+    front : of the outside, if that bounds what is inside besides
     """
 
-    def __init__(self, goal: Goal, part: LayerProblem, edges: Sequence[int], parts: int) -> None:
+    def __init__(
+        self,
+        goal: Goal,
+        part: LayerProblem,
+        edges: Sequence[int],
+        parts: int,
+        front: OutsideFront | None = None,
+    ) -> None:
         super().__init__(goal, part, edges)
+        self._front = front
         self._most_kept = _MOST_KEPT // parts
         self._part = part
         self._own = part.statement.details[OWN]
         self._fills, self._is_inside = part.statement.details[FILLS], bool(part.space.nest.spatial)
         self._kept: list[Leaves] = []
+
+    def cut(self) -> Cut:
+        """What the other goal wants, with what is outside."""
+        return super().cut() if self._front is None else self._front.cut(super().cut())
 
     def take(self, leaves: Leaves) -> None:
         """Note the least bounds, the tiles, and the decisions."""
@@ -218,7 +233,6 @@ class ListedDecisions(ListedTiles):
         rows = np.empty((len(groups), self.count), dtype=np.int64)
         for place in range(len(groups)):
             np.concatenate([own[place] for own in listed], out=rows[place])
-        cycles = np.concatenate([leaves.cycles for leaves in self._kept])
         sizes: dict[Variable, Floats | int] = {
             variable: group.sizes(variable)[own].astype(np.float64)
             for group, own in zip(groups, rows, strict=True)
@@ -226,6 +240,9 @@ class ListedDecisions(ListedTiles):
         }
         reader = BatchReader({**self._chosen(), **sizes})
         fills = reader.read(self._fills)
+        cycles = np.concatenate([leaves.cycles for leaves in self._kept])
+        if self._part.statement.cycles is self._part.statement.details.get(APART):
+            cycles = cycles + fills
         spent = reader.read(self._own) * (1 - BAND)
         costs = [spent, cycles, cycles - fills if self._is_inside else fills]
         if entered:

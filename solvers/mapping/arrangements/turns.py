@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _STEP = 0.005  # by which the first cutoff passes the least that anything may cost
 _FASTER = 4  # times as far at every further one
 _NEAR = 2  # times as far as a cutoff, what is known is searched for itself at once
+_STEPS, _APART = (
+    (0.08, 0.04),
+    0.02,
+)  # the same where first fills tell much: one of these more, so far from what is known
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +47,7 @@ class Turn:
     least: float
     bounds: Sequence[SegmentBounds] | None = None
     _base: float = 0.0
-    _times: int = 0
+    _passed: float = 0.0  # by how much the last cutoff passed that, relative
 
     def go_on(self) -> bool:
         """Find more of what parts cost, on the machine of the least bound; whether there was more to find."""
@@ -62,12 +66,17 @@ class Turn:
         at_once : whether keys tell nothing of what is wanted
         """
         self._base = self._base or self.least
-        cutoff = self._base * (1 + _STEP * _FASTER**self._times)
-        self._times += 1
         if at_once or goal is None or not self._base:
             return math.inf
         known = float(goal * self.machines[0].key_scale)
-        return cutoff if self._base + _NEAR * (cutoff - self._base) < known else math.inf
+        if self.bounds and all(bounds.fills_count for bounds in self.bounds):
+            far = (self._passed + step for step in _STEPS)
+            passed = next((own for own in far if self._base * (1 + own) * (1 + _APART) < known), math.inf)
+        else:
+            passed = _FASTER * self._passed or _STEP
+            passed = passed if self._base * (1 + _NEAR * passed) < known else math.inf
+        self._passed = passed
+        return self._base * (1 + passed)
 
 
 class Turns:

@@ -8,30 +8,25 @@ of them, and the tiles of the cheapest decisions make good mappings.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 
-import numpy as np
-
-from tilewright.formulation.expression import Variable
 from tilewright.formulation.mapping.parts.inner_levels import InnerStores, stores_problem
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.mapping.space import Alike
 from tilewright.formulation.mapping.tiles.boundary_tiles import Tiles
 from tilewright.foundation.arrays import Floats
-from tilewright.solvers.mapping.compiled.cuts import Cut, cut_at
 from tilewright.solvers.mapping.levels.outside_first import deciding_around_array, seen_from_outside
 from tilewright.solvers.mapping.patterns.part_tiles import PartAnswer, PartTiles
 from tilewright.solvers.mapping.patterns.pattern_machines import PatternSearch
 from tilewright.solvers.mapping.tables.shared_tables import SharedTables
 from tilewright.solvers.mapping.tables.table_bank import TableBank
 from tilewright.solvers.mapping.tree.best_first import BestFirst
+from tilewright.solvers.mapping.tree.fronts import FrontBelow
 from tilewright.solvers.mapping.tree.goals import Goal, Minimum
 from tilewright.solvers.mapping.tree.layout import LegalTables, laid_out
 from tilewright.solvers.mapping.tree.listed_tiles import ListedTiles
-from tilewright.solvers.mapping.tree.nodes import Leaves
 from tilewright.solvers.mapping.tree.tree import Tree
 
 _EFFORT = 2_000_000  # nodes bounded for the stores of some levels
@@ -71,35 +66,6 @@ class InnerFront:
         return least
 
 
-class _Front(Goal):
-    """What costs less than a key (scaled), and less than anything found in energy or in cycles."""
-
-    once = True
-
-    def __init__(self, below: float) -> None:
-        self._below = below
-        self.energy: Floats = np.zeros(0)
-        self.cycles: Floats = np.zeros(0)
-        self.least, self.tiles = math.inf, dict[Variable, int]()
-
-    def cut(self) -> Cut:
-        """Parts that may be cheaper, and better than all found in one respect."""
-        return cut_at(self._below)._replace(front_energy=self.energy, front_cycles=self.cycles)
-
-    def take(self, leaves: Leaves) -> None:
-        """Add what is not worse than any other."""
-        kept = leaves.keys < self._below
-        energy = np.concatenate([self.energy, leaves.energy[kept]])
-        cycles = np.concatenate([self.cycles, leaves.cycles[kept]])
-        cheapest = int(np.argmin(leaves.keys))
-        if leaves.keys[cheapest] < self.least:
-            self.least, self.tiles = float(leaves.keys[cheapest]), leaves.tiles(cheapest)
-        order = np.lexsort((energy, cycles))
-        energy, cycles = energy[order], cycles[order]
-        before = np.minimum.accumulate(np.concatenate([[math.inf], energy[:-1]]))
-        self.energy, self.cycles = energy[energy < before], cycles[energy < before]
-
-
 class InnerFronts:
     """Searches for what innermost stores of one problem cost; a limit that strikes raises.
 
@@ -129,7 +95,7 @@ class InnerFronts:
         search = self._search
         part = self._part(stores, known, outside)
         scale = float(search.problem.key_scale)
-        goal = _Front(below * scale)
+        goal = FrontBelow(below * scale)
         left = self._searched(part, goal)
         unit = float(search.problem.statement.energy_scale)
         least = below if left is None else min(below, left / scale)
