@@ -102,12 +102,15 @@ def test_a_fused_pair_saves_the_outermost_traffic_of_its_intermediate() -> None:
         (("nodes", 7, "sequence", 3), "nodes[7].sequence: expected a list of children"),
         (("layers", 1, "reads", {"A": "nobody"}), "layers[2]: reads.A: unknown name 'nobody'"),
         (("layers", 1, "reads", {"Z": "qk"}), "layers[2]: reads.Z: unknown name 'Z'"),
-        (("layers", 1, "reads", {"B": "qk"}), "layers: av: reads.B: axis 1 of the result has 16 elements"),
+        (("layers", 1, "reads", {"B": "qk"}), "layers[2]: reads.B: axis 1 of the result of qk has 16"),
         (
             ("layers", 1, "reads", {"A": {"layer": "qk", "axes": [0, 0]}}),
             "reads.A.axes: expected each of 0 to 1",
         ),
-        (("layers", 1, "layer", "gemm:M=16,N=8,K=12"), "layers: av: reads.A: axis 1 of the result has 16"),
+        (
+            ("layers", 1, "layer", "gemm:M=16,N=8,K=12"),
+            "layers[2]: reads.A: axis 1 of the result of qk has 16",
+        ),
     ],
 )
 def test_errors_of_hostile_trees_name_the_node(change: tuple[Any, ...], expected: str) -> None:

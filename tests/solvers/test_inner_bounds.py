@@ -22,7 +22,7 @@ from tilewright.formulation.mapping.search import LayerSearch
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
-from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping import problem_kinds
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.large_problems import OF_INNER_LEVELS, _search_tiles_of_inner_levels
 from tilewright.solvers.mapping.patterns import inner_bounds, pattern_bounds
@@ -235,7 +235,7 @@ def test_a_search_of_the_tiles_of_inner_levels_has_the_optimum(data: st.DataObje
     assume(has_store_bounds(problem) and firsts(problem))
     expected = solve(problem, "branch").key
     most = data.draw(st.sampled_from([3, 20_000]))
-    with mock.patch.multiple(large_problems, LARGE=0), mock.patch.object(inner_bounds, "_MOST", most):
+    with mock.patch.object(problem_kinds, "LARGE", 0), mock.patch.object(inner_bounds, "_MOST", most):
         answer = solve(problem, "branch")
     assert answer.key == expected
     assert expected is None or answer.bound == expected

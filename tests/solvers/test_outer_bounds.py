@@ -29,7 +29,7 @@ from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
-from tilewright.solvers.mapping import large_problems
+from tilewright.solvers.mapping import large_problems, problem_kinds
 from tilewright.solvers.mapping.large_problems import OF_OUTER_LEVELS, _search_tiles_of_outer_levels
 from tilewright.solvers.mapping.levels import outer_bounds
 from tilewright.solvers.mapping.levels.outer_bounds import OuterLevels
@@ -231,8 +231,9 @@ def test_tiles_of_outer_levels_have_the_optimum(objective: str) -> None:
     problem = two_buffers(objective, 10, (13, 9, 14))
     optimum = solve(problem, "branch").key
     # Without perfect factors and tiles of inner levels, which would be enough.
-    without = {"LARGE": 0, "MOST": 0, "firsts": lambda _problem: []}
-    with mock.patch.multiple(large_problems, _OVER=(0.08,), **without):
+    without = {"MOST": 0, "firsts": lambda _problem: []}
+    large = mock.patch.object(problem_kinds, "LARGE", 0)
+    with large, mock.patch.multiple(large_problems, _OVER=(0.08,), **without):
         result = solve(problem, "branch")
     assert result.key == result.bound == optimum
     assert OF_OUTER_LEVELS in {point.source for point in result.trace}
