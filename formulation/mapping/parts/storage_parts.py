@@ -70,6 +70,8 @@ def has_storage_parts(problem: LayerProblem) -> bool:
     operator, engine = problem.operator, problem.engine
     if not isinstance(problem.model, Hierarchy) or not counts_merged_cuts(operator):
         return False
+    if not problem.is_uneven and any(axis.is_compound for axis in operator.output.axes):
+        return False
     fans = [level.fanout for level in engine.levels if level.fanout is not None]
     if any(level.sliding_window for level in engine.levels) or any(fan.sharing for fan in fans):
         return False
