@@ -10,7 +10,7 @@ from itertools import count, islice
 
 import pytest
 from effort import effort
-from strided_instances import FACTORS, strided_operator
+from strided_instances import FACTORS, overlapping_operator, strided_operator
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression import Variable
@@ -71,12 +71,14 @@ def machine(draw: random.Random, near: int, roomy: bool, loose: float) -> Engine
 
 
 def operator(draw: random.Random, most: int) -> Operator:
-    """A product, a small convolution, or a nest with strides."""
-    kind = draw.choice(["gemm", "gemm", "conv", "strided"])
+    """A product, a small convolution, a nest with strides, or one whose output tiles overlap."""
+    kind = draw.choice(["gemm", "gemm", "conv", "strided", "overlapping"])
     sizes = [1, 2, 3, 4, 5, 6, 8]
     while True:
         if kind == "strided":
             return strided_operator(draw, most)
+        if kind == "overlapping":
+            return overlapping_operator(draw, most)
         m, n, k = (draw.choice(sizes) for _ in range(3))
         drawn = (
             gemm(m=m, n=n, k=k)

@@ -33,9 +33,9 @@ _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floa
 
 
 def counts_merged_cuts(operator: Operator) -> bool:
-    """Whether :class:`MergedCuts` bounds an operator's counts: no axis of its output skips elements by itself.
+    """Whether :class:`MergedCuts` bounds an operator's counts: along no axis of one loop its outputs gape.
 
-    Several loops along one axis may leave gaps: all that lies between counts against what is read again.
+    Along axes of several loops they may: the whole axis counts against what is read again.
     """
     return not any(
         not axis.is_compound and any(term.stride > 1 for term in axis.terms)
