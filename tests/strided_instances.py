@@ -34,6 +34,13 @@ STRIDED = (
     "O[k,i] += A[k,{s}*i+{t}*j]",
     "O[i,k] += A[i,{s}*i+{t}*j] * B[j,k]",
 )
+OVERLAPPING = (
+    "O[{s}*i+{t}*j] += A[i,k] * B[k,j]",
+    "O[k,{s}*i+{t}*j] += A[i] * B[k,j]",
+    "O[{s}*i+{t}*j,k] += A[i,k] * B[j,k]",
+    "O[k,{s}*i+{t}*j] += A[l,i] * B[k,l,j]",  # a transposed convolution
+    "O[{s}*i+{t}*j,l+k] += A[i,k] * B[j,l]",
+)
 OBJECTIVES = ("energy", "cycles", "edp", "edp", "ed2p")
 POWERS = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1), "ed2p": (1, 2)}
 INPUT, WEIGHT, OUTPUT = Role.INPUT, Role.WEIGHT, Role.OUTPUT
@@ -62,6 +69,19 @@ def strided_operator(draw: random.Random, most: int) -> Operator:
         likes = dict(zip(names, draw.sample("KCP", len(names)), strict=True))
         operator = nest(line, bounds=bounds, like=likes)
         if 2 < operator.iterations <= most and (has_gap(operator) or draw.random() < 0.2):
+            return operator
+
+
+def overlapping_operator(draw: random.Random, most: int) -> Operator:
+    """A nest of at most so many iterations in which tiles of the output overlap, or leave gaps."""
+    while True:
+        line = draw.choice(OVERLAPPING).format(s=draw.choice([1, 2, 2, 3, 4]), t=draw.choice([1, 1, 1, 2, 3]))
+        names = [name for name in "ijkl" if name in line]
+        bounds = {name: draw.choice([1, 2, 3, 4, 5, 6, 7]) for name in names}
+        operator = nest(
+            line, bounds=bounds, like=dict(zip(names, draw.sample("KCPR", len(names)), strict=True))
+        )
+        if 2 < operator.iterations <= most:
             return operator
 
 
@@ -152,6 +172,13 @@ def strided(seed: int, most: int) -> Strided:
     draw = random.Random(f"strided {seed}")
     objective = draw.choice(OBJECTIVES)
     return Strided(seed, objective, strided_operator(draw, most), near_machine(draw))
+
+
+def overlapping(seed: int, most: int) -> Strided:
+    """The same with an operator in which tiles of the output overlap."""
+    draw = random.Random(f"overlapping {seed}")
+    objective = draw.choice(OBJECTIVES)
+    return Strided(seed, objective, overlapping_operator(draw, most), near_machine(draw))
 
 
 TELLING = (

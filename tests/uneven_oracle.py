@@ -331,8 +331,17 @@ class Oracle:
             count *= walked if alone else min(walked, full)
         for dim in self.operator.bounds:
             if dim not in tensor.dims and whole:
-                count *= len(self._cut([loop for loop in loops[:point] if loop.spatial], dim, True, point))
+                count *= self._instances(loops[:point], dim)
         return count
+
+    def _instances(self, loops: Sequence[Loop], dim: str) -> int:
+        """How many instances the first piece of a dimension is spread over."""
+        size, number = self.operator.bounds[dim], 1
+        for loop in loops:
+            if loop.dim == dim:
+                number *= -(-size // loop.tile) if loop.spatial else 1
+                size = min(size, loop.tile)
+        return number
 
     def _cut(self, loops: Sequence[Loop], dim: str, whole: bool, point: int) -> list[int]:
         """All pieces of a dimension; of an array's loops outside a point the first, unless ``whole``."""

@@ -12,7 +12,7 @@ import pytest
 from tilewright.formulation.expression import as_expr
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.mapping.nests.blocks import Block
-from tilewright.formulation.mapping.nests.nest import Nest
+from tilewright.formulation.mapping.nests.nest import Nest, Spread
 from tilewright.formulation.mapping.nests.remainders import MergedCuts, counts_merged_cuts
 from tilewright.hardware.mapping.engine import ArrayAxis
 from tilewright.hardware.mapping.load import load_engine
@@ -213,8 +213,18 @@ def test_strided_tiles_count_at_least_their_elements() -> None:
         assert evaluation <= sum(2 * (size - 1) + 1 for *_, size in pieces)
 
 
-def test_outputs_whose_tiles_overlap_are_not_merged() -> None:
-    """What is subtracted there would have to be bounded from above."""
+def test_outputs_whose_tiles_gape_along_one_loop_are_not_merged() -> None:
+    """What is subtracted there would have to be bounded from above; where loops share an axis it is."""
     assert counts_merged_cuts(conv2d(n=1, k=2, c=2, p=4, q=4, r=3, s=3))
-    plain = einsum("O[i+j] += A[i] * B[j]", bounds={"i": 3, "j": 2})
-    assert not counts_merged_cuts(plain)
+    assert counts_merged_cuts(einsum("O[i+j] += A[i] * B[j]", bounds={"i": 3, "j": 2}))
+    assert not counts_merged_cuts(einsum("O[2*i] += A[i,j] * B[j]", bounds={"i": 3, "j": 2}))
+
+
+def test_of_outputs_whose_tiles_overlap_the_whole_is_taken_off() -> None:
+    """Whatever the tiles: two rows of 3 * 4 + 1 + 1 elements."""
+    operator = einsum("O[k,3*i+j] += A[i] * B[k,j]", bounds={"k": 2, "i": 5, "j": 2})
+    whole = {dim: [operator.bounds[dim]] * (len(KINDS) + 1) for dim in "kj"}
+    for tile in (5, 2, 1):
+        merged = stated(operator, whole | {"i": [5] + [tile] * len(KINDS)})
+        factors = merged.coverage(operator.output, 2, Spread())
+        assert [evaluate(factor, {}) for factor in factors] == [2, 14]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from effort import effort
 from machines_with_parts import all_decisions, decisions, having, leakage, least
-from strided_instances import FACTORS, strided_operator
+from strided_instances import FACTORS, overlapping_operator, strided_operator
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression.exact import evaluate
@@ -61,9 +61,9 @@ DENSE = (
 
 
 def layer(draw: random.Random, most: int) -> Operator:
-    """Mostly one whose weights have loops of their own, sometimes with strides or shared loops."""
+    """Mostly one whose weights have loops of their own; with strides, or axes that loops share, sometimes."""
     if draw.random() < 0.3:
-        return strided_operator(draw, min(60, most))
+        return draw.choice([strided_operator, overlapping_operator])(draw, min(60, most))
     while True:
         line = draw.choice(DENSE)
         names = [name for name in "ijkl" if name in line]

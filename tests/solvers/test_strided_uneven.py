@@ -20,13 +20,25 @@ import numpy as np
 import pytest
 from bounded_parts import search_parts
 from effort import effort
-from strided_instances import FACTORS, POWERS, RATES, ROOMS, TELLING, Strided, has_gap, strided, telling
+from strided_instances import (
+    FACTORS,
+    POWERS,
+    RATES,
+    ROOMS,
+    TELLING,
+    Strided,
+    has_gap,
+    overlapping,
+    strided,
+    telling,
+)
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
 from tilewright.formulation.expression import Variable
 from tilewright.formulation.expression.exact import evaluate
 from tilewright.formulation.limits import Limits
 from tilewright.formulation.mapping.evaluator import Evaluation
+from tilewright.formulation.mapping.parts import uneven_parts
 from tilewright.formulation.mapping.parts.compulsory import least_cycles, least_energy
 from tilewright.formulation.mapping.parts.relaxation import problem_tables, root_bound
 from tilewright.formulation.mapping.parts.segment_parts import (
@@ -49,6 +61,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import Int64s
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.answers.answer_sets import pareto_front
+from tilewright.solvers.mapping.arrangements import arrangement_trees, inside_together
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
 from tilewright.solvers.mapping.explore.compulsory import count_bounds
@@ -133,6 +146,33 @@ def test_claims_over_strided_tiles_at_length(kind: str, part: int) -> None:
     seen = judged(kind, 100, 100_000 * (part + 1), 8, 30)
     print(kind, dict(seen))
     assert seen[ALL] * 3 >= seen["an instance"] == 100
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+@pytest.mark.parametrize("in_steps", [False, True])
+def test_claims_on_outputs_whose_tiles_overlap(
+    kind: str, in_steps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parts bound whatever the number of arrangements; what is stopped at once, or later, is a bound."""
+    monkeypatch.setattr(arrangement_trees, "_FEW", 0)
+    monkeypatch.setattr(uneven_parts, "_FEW", 0)
+    monkeypatch.setattr(uneven_parts, "_FEW_OF_PATTERNS", 0)
+    if in_steps:
+        monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+        monkeypatch.setattr(inside_together, "_MOST", 4)
+    seen: Counter[str] = Counter()
+    drawn = (overlapping(seed, 6) for seed in count(1000 * in_steps))
+    few = (instance for instance in drawn if instance.has_few(kind, 8))
+    for instance in islice((own for own in few if has_parts(own.problem(kind))), effort(60)):
+        least = instance.least(instance.oracle(kind))
+        judge(instance, kind, least)
+        for seconds in (0.002, 0.02) if least is not None else ():
+            stopped = solve(instance.problem(kind), "branch", Limits(seconds=seconds))
+            assert stopped.bound is None or stopped.bound <= least, instance.seed
+        seen["levels, too"] += uneven_parts.has_uneven_parts(instance.problem(kind))
+        seen["a mapping"] += least is not None
+    assert seen["levels, too"]
+    assert seen["a mapping"] * 2 >= effort(60)
 
 
 FAULTS = [

@@ -33,13 +33,21 @@ _SAFE = 1 - 1e-12  # relative; far above the rounding of a product of a few floa
 
 
 def counts_merged_cuts(operator: Operator) -> bool:
-    """Whether :class:`MergedCuts` bounds an operator's counts: tiles of its output do not overlap or gape."""
+    """Whether :class:`MergedCuts` bounds an operator's counts: along no axis of one loop its outputs gape.
+
+    Along axes of several loops they may: the whole axis counts against what is read again.
+    """
     return not any(
-        axis.is_compound or any(term.stride > 1 for term in axis.terms)
+        not axis.is_compound and any(term.stride > 1 for term in axis.terms)
         for tensor in operator.tensors
         if tensor.is_output
         for axis in tensor.axes
     )
+
+
+def whole_axes(operator: Operator, tensor: Tensor) -> list[Expr]:
+    """Different elements of a tensor at most, as factors per axis; no instances ever hold more of them."""
+    return [as_expr(axis.extent(operator.bounds)) for axis in tensor.axes]
 
 
 @dataclass(frozen=True)
@@ -103,8 +111,11 @@ class MergedCuts(Nest):
         return known
 
     def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
-        """Outside the block, the same; of tiles that overlap the whole, which is what counts against them."""
-        if boundary > self.merged or any(axis.is_compound for axis in tensor.axes):
+        """Outside the block, the same; of tiles that overlap the most, which is what counts against them."""
+        overlaps = any(axis.is_compound for axis in tensor.axes)
+        if overlaps and not self.perfect:
+            return whole_axes(self.operator, tensor)
+        if overlaps or boundary > self.merged:
             return super().coverage(tensor, boundary, spread)
         return [as_expr(_least_along(axis, self.operator.bounds)) for axis in tensor.axes]
 

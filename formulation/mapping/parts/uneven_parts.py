@@ -18,8 +18,8 @@ from itertools import islice
 from tilewright.formulation.expression import Expr, ceil_div
 from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.nests.arrangements import Reduction, arrangements
-from tilewright.formulation.mapping.nests.nest import Nest
-from tilewright.formulation.mapping.nests.remainders import MergedCuts, least_spanned
+from tilewright.formulation.mapping.nests.nest import Nest, Spread
+from tilewright.formulation.mapping.nests.remainders import MergedCuts, least_spanned, whole_axes
 from tilewright.formulation.mapping.parts.storage_parts import (
     StoragePart,
     has_storage_parts,
@@ -28,7 +28,7 @@ from tilewright.formulation.mapping.parts.storage_parts import (
 )
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.space import Alike, build_space
-from tilewright.workloads.mapping.operator import Axis
+from tilewright.workloads.mapping.operator import Axis, Tensor
 
 _FEW, _FEW_OF_PATTERNS = 60, 30
 """Arrangements that other bounds tell as much of, without and with levels that may be bypassed; 60 are those
@@ -83,6 +83,12 @@ class FewestPieces(Nest):
             for own in (cuts[term.dim],)
         )
         return least_spanned(tuple(counts))
+
+    def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
+        """Of tiles that overlap the most: it counts against what comes back."""
+        if any(axis.is_compound for axis in tensor.axes) and not self.perfect:
+            return whole_axes(self.operator, tensor)
+        return super().coverage(tensor, boundary, spread)
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
         """Pieces of single iterations have no gaps."""
