@@ -62,7 +62,9 @@ def test_nothing_is_left_out_that_some_point_wants() -> None:
 def undominated(points: set[tuple[int, int]]) -> list[tuple[int, int]]:
     """Those than which none has both no more energy and no more cycles, by energy."""
     return sorted(
-        point for point in points if not any(o != point and o[0] <= point[0] and o[1] <= point[1] for o in points)
+        point
+        for point in points
+        if not any(o != point and o[0] <= point[0] and o[1] <= point[1] for o in points)
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 from bounded_parts import search_parts
 from effort import effort
 from machines_with_parts import FACTORS, drawn, past_a_loose_level, sampled
+from stops import AfterChecks, in_blocks_of
 from strided_instances import strided
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
@@ -299,8 +300,14 @@ def filled_first(problem: LayerProblem, draw: random.Random) -> LayerProblem:
 
 
 def test_claims_where_first_fills_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The front outside bounds lists of the inside below rising cutoffs, from a mapping that is far from the best."""
-    cuts, honest = list[bool](), OutsideFront.cut
+    """The front outside bounds lists of the inside below rising cutoffs; no stop leaves a bound too high."""
+    cuts, honest, found = list[bool](), OutsideFront.cut, segment_bounds.found_outside
+
+    def finding(searches: PartSearches, parts: Any, below: float, *rest: int) -> Any:
+        goal = goal_of(searches._search)
+        assert goal is not None
+        assert below >= float(goal * searches._search.problem.key_scale)  # all that may still be wanted
+        return found(searches, parts, below, *rest)
 
     def noted(front: OutsideFront, cut: Cut) -> Cut:
         both = honest(front, cut)
@@ -312,6 +319,7 @@ def test_claims_where_first_fills_tell(monkeypatch: pytest.MonkeyPatch) -> None:
         return False
 
     monkeypatch.setattr(OutsideFront, "cut", noted)
+    monkeypatch.setattr(segment_bounds, "found_outside", finding)
     monkeypatch.setattr(ArrangementTrees, "_offer_even", start)
     monkeypatch.setattr(ArrangementTrees, "_offer_perfect_factors", lambda _trees: None)
     monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
@@ -321,12 +329,19 @@ def test_claims_where_first_fills_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(6)
     drawings = (filled_first(drawn(seed, 8, LEAST), draw) for seed in count(7))
     problems = (own for own in drawings if has_parts(own) and len(list(own.arrangements())) <= 24)
-    bounded = 0
+    bounded = early = 0
     for problem in islice(problems, effort(25)):
         cuts.clear()
         assert agrees(problem, LEAST)
         bounded += any(cuts)
+        optimum = solve(problem, "branch").key
+        for looks in draw.sample(range(20, 300), 6):
+            with in_blocks_of(4):
+                cut = solve(problem, "branch", Limits().stopping(AfterChecks(looks)))
+            assert optimum is None or cut.bound is None or cut.bound <= optimum
+            early += cut.status is Status.INTERRUPTED or cut.bound != optimum
     assert bounded >= effort(15)
+    assert early >= effort(30)
 
 
 @pytest.mark.parametrize("even", ["a tree", "proven", "open", "cut short"])
@@ -348,6 +363,24 @@ def test_claims_where_tiles_need_not_divide(even: str, most: int, monkeypatch: p
     assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
 
 
+def test_fills_tell_nothing_where_nothing_outside_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of which nothing is known but that they are not less than 0."""
+    monkeypatch.setattr(part_searches, "_SLACK", 1.0)
+    fan, free = Fanout((ArrayAxis("x", 2),), Fraction(0)), Fraction(0)
+    levels = (
+        MemoryLevel("DRAM", None, free, free, read_bandwidth=Fraction(1, 2)),
+        MemoryLevel("BUF", 6, free, free, double_buffered=True, fanout=fan),
+        MemoryLevel("RF", 3, free, free),
+    )
+    engine = Engine("free", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    problem = layer_problem(gemm(m=3, n=2, k=1), engine, parse_objective("edp"), storage="uneven")
+    bounds = SegmentBounds(
+        search := LayerSearch(problem, Limits()), Minimum(search, "test"), problem, True, PartTables()
+    )
+    search_parts(bounds)
+    assert not bounds.fills_count
+
+
 def test_uneven_fronts_hold_the_even_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where tiles need not divide: the best even mapping is known, and closes no even part of a front."""
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
@@ -356,7 +389,8 @@ def test_uneven_fronts_hold_the_even_one(monkeypatch: pytest.MonkeyPatch) -> Non
     problems = (own for own in drawings if has_parts(own) and len(list(own.arrangements())) <= 12)
     for problem in islice(problems, effort(8)):
         monkeypatch.setattr(arrangement_trees, "_QUICK", draw.choice([0, 200_000]))
-        monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem, large=draw.random() < 0.5: large)
+        large = draw.random() < 0.5
+        monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem, large=large: large)
         whole, even = (
             {(solution.evaluation.energy, solution.evaluation.cycles) for solution in front.solutions}
             for front in (pareto_front(problem), pareto_front(problem.even()))
