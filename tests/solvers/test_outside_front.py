@@ -70,7 +70,7 @@ def undominated(points: set[tuple[int, int]]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("kind", [DIVISORS, LEAST])
 def test_the_front_is_that_of_all_decisions_outside(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every decision of every sequence of near points is counted; a search that does not end tells nothing."""
+    """Every decision of every sequence of near points counts; a search that does not end tells nothing."""
     draw, seen = random.Random(2), Counter[str]()
     for seed in count(300):
         problem = drawn(seed, 24, kind)
