@@ -181,9 +181,9 @@ def having(part: LayerProblem, edges: range, whole: LayerProblem, at: range, val
     return replace(part, space=restricted(part.space, edges, tiles))
 
 
-def least(part: LayerProblem) -> tuple[int, int]:
-    """Least energy (scaled) and least cycles of all in a small part that is legal."""
-    space, costs = part.space, []
+def all_values(part: LayerProblem) -> Iterator[Values]:
+    """All legal decisions of a small part."""
+    space = part.space
     for rows in cartesian(*(group.rows.tolist() for group in space.groups)):
         tiles = {
             variable: size
@@ -193,7 +193,11 @@ def least(part: LayerProblem) -> tuple[int, int]:
         for chosen in cartesian(*(selector.domain for selector in space.selectors)):
             values = {**tiles, **dict(zip(space.selectors, chosen, strict=True))}
             if all(evaluate(limit.expr, values) <= limit.bound for limit in part.limits):
-                costs.append(
-                    (evaluate(part.statement.energy, values), evaluate(part.statement.cycles, values))
-                )
+                yield values
+
+
+def least(part: LayerProblem) -> tuple[int, int]:
+    """Least energy (scaled) and least cycles of all in a small part that is legal."""
+    stated = part.statement.energy, part.statement.cycles
+    costs = [[evaluate(expr, values) for expr in stated] for values in all_values(part)]
     return min(energy for energy, _ in costs), min(cycles for _, cycles in costs)

@@ -16,6 +16,7 @@ import pytest
 from bounded_parts import search_parts
 from effort import effort
 from machines_with_parts import FACTORS, drawn, past_a_loose_level, sampled
+from stops import AfterChecks, in_blocks_of
 from strided_instances import strided
 from uneven_oracle import DIVISORS, LEAST, Oracle
 
@@ -47,6 +48,7 @@ from tilewright.formulation.result import Status
 from tilewright.foundation.arrays import among
 from tilewright.hardware.mapping.engine import ArrayAxis, Engine, Fanout, MemoryLevel
 from tilewright.hardware.mapping.load import load_engine
+from tilewright.solvers.mapping.answers.answer_sets import pareto_front
 from tilewright.solvers.mapping.arrangements import (
     arrangement_trees,
     inside_together,
@@ -58,9 +60,12 @@ from tilewright.solvers.mapping.arrangements import (
 )
 from tilewright.solvers.mapping.arrangements.arrangement_trees import ArrangementTrees
 from tilewright.solvers.mapping.arrangements.inside_together import InsideTogether
+from tilewright.solvers.mapping.arrangements.outside_front import OutsideFront
 from tilewright.solvers.mapping.arrangements.part_searches import PartSearches
 from tilewright.solvers.mapping.arrangements.part_tables import PartTables
 from tilewright.solvers.mapping.arrangements.segment_bounds import SegmentBounds
+from tilewright.solvers.mapping.compiled.cuts import Cut
+from tilewright.solvers.mapping.first_mapping import offer_one_mapping
 from tilewright.solvers.mapping.solve import solve
 from tilewright.solvers.mapping.tree.best_first import BestFirst
 from tilewright.solvers.mapping.tree.goals import Below, LeastEnergy, Minimum, goal_of
@@ -69,7 +74,7 @@ from tilewright.workloads.mapping.layer_text import parse_layer
 from tilewright.workloads.mapping.operator import Role
 from tilewright.workloads.mapping.operators import conv2d, gemm
 
-POWERS = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1)}
+POWERS = {"energy": (1, 0), "cycles": (0, 1), "edp": (1, 1), "ed2p": (1, 2), "E^2*D": (2, 1)}
 
 
 def agrees(problem: LayerProblem, kind: str = DIVISORS) -> bool:
@@ -280,7 +285,66 @@ def test_near_levels_that_store_nothing_at_length(
     assert agrees(past_a_dear_level(sizes, kind), kind)
 
 
-@pytest.mark.parametrize("even", ["a tree", "proven", "open"])
+def filled_first(problem: LayerProblem, draw: random.Random) -> LayerProblem:
+    """The same, minimising some product, where near levels are filled through one slow port first."""
+    first, *others = problem.engine.levels
+    array = next(index for index, level in enumerate(others) if level.fanout)
+    port = {"read_bandwidth": draw.choice([Fraction(1, 4), Fraction(1, 2), Fraction(1)])}
+    levels = [
+        replace(level, read_bandwidth=None, write_bandwidth=None, double_buffered=index <= array)
+        for index, level in enumerate(others)
+    ]
+    engine = replace(problem.engine, levels=(replace(first, **port, write_bandwidth=None), *levels))  # type: ignore[arg-type]
+    objective = parse_objective(draw.choice(["edp", "ed2p", "E^2*D"]))
+    return layer_problem(problem.operator, engine, objective, factors=FACTORS[LEAST], storage="uneven")
+
+
+def test_claims_where_first_fills_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The front outside bounds lists of the inside below rising cutoffs; no stop leaves a bound too high."""
+    cuts, honest, found = list[bool](), OutsideFront.cut, segment_bounds.found_outside
+
+    def finding(searches: PartSearches, parts: Any, below: float, *rest: int) -> Any:
+        goal = goal_of(searches._search)
+        assert goal is not None
+        assert below >= float(goal * searches._search.problem.key_scale)  # all that may still be wanted
+        return found(searches, parts, below, *rest)
+
+    def noted(front: OutsideFront, cut: Cut) -> Cut:
+        both = honest(front, cut)
+        cuts.append(both is not cut)
+        return both
+
+    def start(trees: ArrangementTrees, _share: float) -> bool:
+        offer_one_mapping(trees._search)
+        return False
+
+    monkeypatch.setattr(OutsideFront, "cut", noted)
+    monkeypatch.setattr(segment_bounds, "found_outside", finding)
+    monkeypatch.setattr(ArrangementTrees, "_offer_even", start)
+    monkeypatch.setattr(ArrangementTrees, "_offer_perfect_factors", lambda _trees: None)
+    monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: True)
+    for name, value in {"_FEW": 0, "_QUICK": 0, "_EFFORT": 1, "_LOOK": 1}.items():
+        monkeypatch.setattr(arrangement_trees, name, value)
+    monkeypatch.setattr(segment_bounds, "_TELLING", -1)
+    draw = random.Random(6)
+    drawings = (filled_first(drawn(seed, 8, LEAST), draw) for seed in count(7))
+    problems = (own for own in drawings if has_parts(own) and len(list(own.arrangements())) <= 24)
+    bounded = early = 0
+    for problem in islice(problems, effort(25)):
+        cuts.clear()
+        assert agrees(problem, LEAST)
+        bounded += any(cuts)
+        optimum = solve(problem, "branch").key
+        for looks in draw.sample(range(20, 300), 6):
+            with in_blocks_of(4):
+                cut = solve(problem, "branch", Limits().stopping(AfterChecks(looks)))
+            assert optimum is None or cut.bound is None or cut.bound <= optimum
+            early += cut.status is Status.INTERRUPTED or cut.bound != optimum
+    assert bounded >= effort(15)
+    assert early >= effort(30)
+
+
+@pytest.mark.parametrize("even", ["a tree", "proven", "open", "cut short"])
 @pytest.mark.parametrize("most", [4_000_000, 4])
 def test_claims_where_tiles_need_not_divide(even: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The even part searched first, or bounded by parts as all others are; listed at once, or in steps."""
@@ -288,12 +352,53 @@ def test_claims_where_tiles_need_not_divide(even: str, most: int, monkeypatch: p
     monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem: even != "a tree")
     if even == "open":
         monkeypatch.setattr(ArrangementTrees, "_offer_even", lambda _trees, _share: False)
+    if even == "cut short":  # what is known of it then closes nothing
+        monkeypatch.setattr(arrangement_trees, "_SHARE", 0.0)
+        monkeypatch.setattr(arrangement_trees, "_MOSTLY", 0.0)
     monkeypatch.setattr(arrangement_trees, "_FEW", 0)
     drawings = (drawn(seed, 7, LEAST) for seed in count(7))
     problems = (
         drawing for drawing in drawings if has_parts(drawing) and len(list(drawing.arrangements())) <= 8
     )
     assert sum(agrees(problem, LEAST) for problem in islice(problems, effort(3))) > 0
+
+
+def test_fills_tell_nothing_where_nothing_outside_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of which nothing is known but that they are not less than 0."""
+    monkeypatch.setattr(part_searches, "_SLACK", 1.0)
+    fan, free = Fanout((ArrayAxis("x", 2),), Fraction(0)), Fraction(0)
+    levels = (
+        MemoryLevel("DRAM", None, free, free, read_bandwidth=Fraction(1, 2)),
+        MemoryLevel("BUF", 6, free, free, double_buffered=True, fanout=fan),
+        MemoryLevel("RF", 3, free, free),
+    )
+    engine = Engine("free", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    problem = layer_problem(gemm(m=3, n=2, k=1), engine, parse_objective("edp"), storage="uneven")
+    bounds = SegmentBounds(
+        search := LayerSearch(problem, Limits()), Minimum(search, "test"), problem, True, PartTables()
+    )
+    search_parts(bounds)
+    assert not bounds.fills_count
+
+
+def test_uneven_fronts_hold_the_even_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where tiles need not divide: the best even mapping is known, and closes no even part of a front."""
+    monkeypatch.setattr(arrangement_trees, "_FEW", 0)
+    draw, beyond = random.Random(1), 0
+    drawings = (drawn(seed, 12, LEAST).minimising(parse_objective("edp")) for seed in count(7))
+    problems = (own for own in drawings if has_parts(own) and len(list(own.arrangements())) <= 12)
+    for problem in islice(problems, effort(8)):
+        monkeypatch.setattr(arrangement_trees, "_QUICK", draw.choice([0, 200_000]))
+        large = draw.random() < 0.5
+        monkeypatch.setattr(arrangement_trees, "is_large", lambda _problem, large=large: large)
+        whole, even = (
+            {(solution.evaluation.energy, solution.evaluation.cycles) for solution in front.solutions}
+            for front in (pareto_front(problem), pareto_front(problem.even()))
+        )
+        for energy, cycles in even:
+            assert any(other[0] <= energy and other[1] <= cycles for other in whole)
+        beyond += len(whole & even) > 1
+    assert beyond
 
 
 def test_the_best_even_mapping_comes_before_parts_of_large_problems(monkeypatch: pytest.MonkeyPatch) -> None:

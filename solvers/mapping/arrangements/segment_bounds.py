@@ -187,7 +187,7 @@ class SegmentBounds:
         self._is_looked_at = True
         near = self._stated_near(self._busy)
         parts = [charged(part, self.problem.objective, self._inside) for part in near]
-        return max(self._searches.least(parts)) > self._root * (1 + _TELLING)
+        return max(self._searches.least(parts), default=0) > self._root * (1 + _TELLING)
 
     def begin_at_once(self, computing: int, together: InsideTogether) -> None:
         """Have parts listed at once: more is known of what each costs at least once they are.
