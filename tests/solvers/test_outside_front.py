@@ -50,7 +50,6 @@ def test_nothing_is_left_out_that_some_point_wants() -> None:
         energy, cycles = inside + draw.uniform(0, 200, 400), busy + draw.integers(0, 300, 400)
         front = OutsideFront(outside, fills, (a, b), inside, counted, busy)
         keys = ((energy[:, None] + outside) ** a * (cycles[:, None] + fills) ** b).min(axis=1)
-        assert np.all(front.least_keys(energy + counted, cycles) <= keys)
         below = float(np.quantile(keys, draw.uniform(0.02, 0.98)))
         kept = wanted_by(front.cut(cut_at(below)), energy + counted, cycles, np.zeros(400))
         assert kept[keys < below].all()

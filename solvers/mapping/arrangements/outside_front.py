@@ -69,20 +69,6 @@ class OutsideFront:
             self._below, self._front = cut.below, self._unwanted(cut.below)
         return cut._replace(front_energy=self._front[0], front_cycles=self._front[1])
 
-    def least_keys(self, energy: Floats, cycles: Floats) -> Floats:
-        """Lower bounds of the keys (scaled) of mappings, by their decisions inside.
-
-        Parameters
-        ----------
-        energy : as the inside counts it (scaled), shape (decisions,)
-        cycles : without first fills of near levels, shape (decisions,)
-        """
-        a, b = self._powers
-        least = np.full(len(energy), np.inf)
-        for outside, fills in zip(self._energy, self._fills, strict=True):
-            np.minimum(least, (energy - self._counted + outside) ** a * (cycles + fills) ** b, out=least)
-        return least * (1 - _ROUNDING)
-
     def _unwanted(self, below: float) -> tuple[Floats, Floats]:
         """Energies from which on nothing is wanted, falling, at numbers of cycles that increase."""
         a, b = self._powers
