@@ -38,7 +38,7 @@ NEAR = Fraction(3, 2)
 FEW, HOPEFUL = 2, Fraction(21, 20)
 """Calls that smooth each plan but the best, and how many times as bad as that it may be to be smoothed on."""
 
-BEHIND = 16
+BEHIND = 48
 """The gains of a plan that lies behind count less, by this power of the ratio of the keys."""
 
 
@@ -94,8 +94,8 @@ there is time for both, with more they might not end.  They give up soon where t
 INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""
 
-SEVERAL = 2
-"""Plans of layouts that are smoothed, and of which neighbourhoods are visited, beside what a climb finds."""
+LIKELY, SEVERAL = 3, 2
+"""Plans of layouts that are smoothed a few times, and how many of them, the best then, go on."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
     (GrownTrees, _Part(0.08, 1.2, 0.25)),
@@ -228,15 +228,13 @@ class _Portfolio:
         key = self.search.key
         if not starts or key is None or self.search.done:
             return
-        for start in starts[:SEVERAL]:
-            if start.judged[0] <= NEAR * key:
-                self._add("layouts", start)
-        # a climb of quick plans gains more than other plans are ahead
-        if starts[0].judged[0] <= (NEAR if self._quick else HOPEFUL) * key:
-            numbers = random.Random(self.search.limits.seed)
-            climbed = starts[0].climbed(stages, numbers, within)
-            if climbed.state != starts[0].state:
-                self._add("layouts", climbed)
+        begun = [self._near("layouts", start) for start in starts[:LIKELY] if start.judged[0] <= NEAR * key]
+        for near in begun:
+            if not within.expired:
+                near.settle(FEW)
+        # which of them is best shows once they are smoothed
+        begun.sort(key=lambda near: near.best[0])
+        self.sites += [_Site("layouts", near) for near in begun[:SEVERAL]]
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from tiled_plans import random_network
@@ -13,6 +14,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearc
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
+from tilewright.heuristics.scheduling.tiled.layouts import method
 from tilewright.heuristics.scheduling.tiled.layouts.method import price_of
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
@@ -33,8 +35,8 @@ def search_on(objective: str, limits: Limits) -> TiledSearch:
 def test_starts_go_on_where_they_were_left(objective: str) -> None:
     """One plan at a time, starts come to the very plan that they come to in one go, and end."""
     searches = [search_on(objective, Limits()) for _ in range(2)]
-    method = AtomicDataflow(order="waves", mapping="zigzag")
-    whole, parts = (method.starts(search, Stages(search, "test")) for search in searches)
+    atomic = AtomicDataflow(order="waves", mapping="zigzag")
+    whole, parts = (atomic.starts(search, Stages(search, "test")) for search in searches)
     assert parts.best(Limits(0.0)) is None
     assert not parts.ended
     tried, best = 0, whole.best()
@@ -91,6 +93,34 @@ def test_atoms_go_on_where_layouts_are_given_up(monkeypatch: pytest.MonkeyPatch)
     portfolio.attempt(portfolio.begin_layouts)
     assert went_on == ["atoms"]
     assert [str(failure) for failure in portfolio.failures] == ["too little time"]
+
+
+@pytest.mark.parametrize("gains", [(0, 1, 3, 0), (4, 2, 0, 0), (0, 0, 0, 9)])
+def test_layouts_are_compared_once_they_are_smoothed(
+    gains: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first plans three are smoothed, and the two that are best then go on, in that order."""
+    search = search_on("edp", Limits())
+    starts = list(method.started(search, Stages(search, "test"), 0.5))
+    key, like = search.key, starts[0]
+    assert key is not None
+    # keys of 100, 101, ... percent, less what smoothing gains
+    first = [key * (100 + i) / 100 for i in range(4)]
+    starts = [replace(like, judged=(first[i], replace(like.judged[1]))) for i in range(4)]
+    smoothed: list[int] = []
+
+    def settle(near: Neighbourhoods, calls: int | None = None) -> None:
+        assert calls == auto.FEW
+        smoothed.append(first.index(near.best[0]))
+        near.best = near.best[0] - key * gains[smoothed[-1]] / 100, near.best[1]
+
+    monkeypatch.setattr(auto, "started", lambda *_: starts)
+    monkeypatch.setattr(Neighbourhoods, "settle", settle)
+    portfolio = auto._Portfolio(search, room=0.5)
+    portfolio.begin_layouts()
+    assert smoothed == [0, 1, 2]
+    after = sorted(first[i] - key * gains[i] / 100 for i in smoothed)
+    assert [site.near.best[0] for site in portfolio.sites] == after[:2]
 
 
 @pytest.mark.parametrize(
