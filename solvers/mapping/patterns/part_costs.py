@@ -75,8 +75,9 @@ class PartCosts:
                 if problem.is_uneven
                 else [part_problem(problem, part, weight, self._alike)]
             )
-            # Spatial splits settle the steps, which count where a cycle costs something.
-            deciding = Deciding(spread_first=True) if weight else None
+            # Spatial splits settle the steps, which count where a cycle costs something.  Over even storage
+            # other parts' tiles settle more (measured on free axes with bypass).
+            deciding = Deciding(spread_first=True) if weight and problem.is_uneven else None
             known = []
             for own in stated:
                 legal = LegalTables(own, search.limits, self._tables)
