@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
@@ -14,9 +15,11 @@ from tilewright.formulation.scheduling.herald.problem import (
     ScheduleObjective,
     SchedulingProblem,
     Task,
+    feasible_options,
 )
 from tilewright.formulation.scheduling.herald.schedule import make_schedule
 from tilewright.formulation.scheduling.herald.timeline import Timeline
+from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 
 
 def problem_of(
@@ -82,6 +85,20 @@ def _options(draw: st.DrawFn, engines: int, fetch_memory: bool) -> tuple[Option,
         )
         for engine in where
     )
+
+
+def random_values(
+    problem: SchedulingProblem, objective: ScheduleObjective, draw: random.Random, count: int
+) -> Iterator[Fraction]:
+    """What schedules of random options and priorities are worth."""
+    options = feasible_options(problem)
+    annealing = ScheduleAnnealing(problem, options, 0)
+    for _ in range(count):
+        schedule = annealing.decode(
+            [draw.randrange(len(own)) for own in options], [draw.random() for _ in options]
+        )
+        evaluation = evaluate_schedule(problem, schedule)
+        yield objective.of(evaluation.makespan, evaluation.energy)
 
 
 def optimum_by_orders(problem: SchedulingProblem, objective: ScheduleObjective) -> Fraction:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from effort import effort
-from graphs import optimum_by_orders, problem_of, small_problems, taking_turns
+from graphs import optimum_by_orders, problem_of, random_values, small_problems, taking_turns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,13 +175,7 @@ def test_its_bound_is_below_random_schedules(objective: ScheduleObjective) -> No
         assert plain.bound is not None
         assert search.bound >= plain.bound
         risen += search.bound > plain.bound * Fraction(10001, 10000)
-        annealing = ScheduleAnnealing(problem, options, 0)
-        for _ in range(200):
-            schedule = annealing.decode(
-                [draw.randrange(len(own)) for own in options], [draw.random() for _ in options]
-            )
-            evaluation = evaluate_schedule(problem, schedule)
-            assert search.bound <= objective.of(evaluation.makespan, evaluation.energy)
+        assert search.bound <= min(random_values(problem, objective, draw, 200))
     assert risen
 
 

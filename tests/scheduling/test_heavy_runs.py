@@ -7,12 +7,11 @@ from fractions import Fraction
 
 import pytest
 from effort import effort
-from graphs import optimum_by_orders, problem_of, small_problems, taking_turns
+from graphs import optimum_by_orders, problem_of, random_values, small_problems, taking_turns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
     ScheduleObjective,
@@ -87,15 +86,8 @@ def test_its_bound_is_below_random_schedules(
     for seed in range(4):
         problem = unlike(5, 5, seed)
         search = searched(problem, objective)
-        options = feasible_options(problem)
-        annealing = ScheduleAnnealing(problem, options, 0)
         assert search.bound is not None
-        for _ in range(300):
-            schedule = annealing.decode(
-                [draw.randrange(len(own)) for own in options], [draw.random() for _ in options]
-            )
-            evaluation = evaluate_schedule(problem, schedule)
-            assert search.bound <= objective.of(evaluation.makespan, evaluation.energy)
+        assert search.bound <= min(random_values(problem, objective, draw, 300))
 
 
 def test_it_sees_what_the_linear_program_does_not() -> None:
