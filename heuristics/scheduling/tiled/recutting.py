@@ -30,7 +30,7 @@ Choice = tuple[str, Sizes, str, str]
 MOST_ATOMS = 1000
 """Atoms of a plan that is made in some hundredths of a second."""
 
-FACTORS = (2.0, 2.0, 3.0, 1 / 2, 1 / 2, 1 / 3)
+FACTORS = (2.0, 2.0, 3.0, 3 / 2, 3 / 2, 1 / 2, 1 / 2, 1 / 3, 2 / 3, 2 / 3)
 """By which parts along an axis are multiplied, drawn from these."""
 
 BOTH = 0.4
@@ -38,6 +38,9 @@ BOTH = 0.4
 
 TOGETHER = (1, 1, 2)
 """Layers that are cut otherwise together, drawn from these."""
+
+ALIKE = 0.15
+"""How often several layers in a row, at times all, are cut otherwise along the same axes."""
 
 REORDERED, PLACED, CUT = 0.2, 0.2, 0.9
 """How often a move takes another order, other places, and other cuts."""
@@ -133,12 +136,23 @@ def varied(
 
 
 def recut(problem: TiledProblem, sizes: Sizes, numbers: random.Random) -> Sizes:
-    """Sizes with one or two layers in more or fewer parts along an axis, or two."""
+    """Sizes with one or two layers, or a run of them alike, in more or fewer parts along an axis, or two."""
     changed = list(sizes)
+    if numbers.random() < ALIKE:
+        first, last = sorted((numbers.randrange(len(sizes)), numbers.randrange(len(sizes))))
+        if numbers.random() < 0.5:
+            first, last = 0, len(sizes) - 1
+        state = numbers.getrandbits(32)
+        for at in range(first, last + 1):
+            changed[at] = _recut(problem.units[at], problem.batch, sizes[at], random.Random(state))
+        return tuple(changed)
     together = min(len(sizes), numbers.choice(TOGETHER))
     for at in numbers.sample(range(len(sizes)), together):
         changed[at] = _recut(problem.units[at], problem.batch, sizes[at], numbers)
     return tuple(changed)
+
+
+AXES = ("rows", "columns", "outputs", "inputs", "samples")
 
 
 def _recut(unit: Unit, batch: int, size: AtomSize, numbers: random.Random) -> AtomSize:

@@ -57,9 +57,12 @@ def channels_before(units: Sequence[Unit], *, finished: bool = False) -> list[fr
     return _needs_of(units).before(finished, len(units))
 
 
-def reads_results(units: Sequence[Unit]) -> list[bool]:
-    """Per unit, whether each of its atoms reads a result, so that none of them is the first of a plan."""
-    return _needs_of(units).some_result()
+def makers_before(units: Sequence[Unit]) -> list[int | None]:
+    """Per unit, the last of the units of which each of its atoms reads a result, and so begins later.
+
+    ``None`` where an atom may read no result, so that it may be the first of a plan.
+    """
+    return _needs_of(units).makers()
 
 
 def _needs_of(units: Sequence[Unit]) -> _Needs:
@@ -104,12 +107,14 @@ class _Needs:
             needed.append(frozenset(other for other in range(target) if bits >> other & 1))
         return needed
 
-    def some_result(self) -> list[bool]:
-        """Per unit, whether each of its atoms reads some result of another."""
-        return [
-            any(self._extent(read, least, parts) is not None for read in self._read_by_all(unit, parts))
-            for unit, (least, parts) in zip(self.units, map(_least_atom, self.units), strict=True)
-        ]
+    def makers(self) -> list[int | None]:
+        """Per unit, the last one of which each of its atoms reads some result."""
+        lasts = []
+        for unit, (least, parts) in zip(self.units, map(_least_atom, self.units), strict=True):
+            reads = self._read_by_all(unit, parts)
+            needed = [read.producer for read in reads if self._extent(read, least, parts) is not None]
+            lasts.append(max((maker for maker in needed if maker is not None), default=None))
+        return lasts
 
     def _of_producers(self, reader: int, extent: Extent, parts: bool) -> int:
         """What is needed for this much of a unit's results, with all parts of their sums or one."""

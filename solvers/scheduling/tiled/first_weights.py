@@ -24,7 +24,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.foundation.arrays import Floats
 from tilewright.hardware.scheduling.tiled.machine import TileEngine
 from tilewright.solvers.scheduling.tiled.ancestors import fetch_rate
-from tilewright.solvers.scheduling.tiled.barriers import reads_results
+from tilewright.solvers.scheduling.tiled.barriers import makers_before
 from tilewright.solvers.scheduling.tiled.copies import shared_layer, work_and_weights
 
 MOST_CYCLES = 64
@@ -63,20 +63,20 @@ def waiting_cycles(problem: TiledProblem, whole: AtomicDag, work: Sequence[int],
     whole : of `whole_layers`
     work : cycles of each layer that no division undercuts
     """
-    engines, behind = problem.machine.engines, reads_results(problem.units)
+    engines, makers = problem.machine.engines, makers_before(problem.units)
     tiles = [
-        _tiles(problem, unit, cycles, 0.0 if behind[unit] else _own_inputs(problem, whole, unit))
+        _tiles(problem, unit, cycles, _own_inputs(problem, whole, unit) if makers[unit] is None else 0.0)
         for unit, cycles in enumerate(work)
     ]
     latest = max((tile.arrival for own in tiles for tile in own), default=0.0)
     if latest + sum(work) / engines <= least:
         return 0
-    end = math.ceil(least_end(engines, work, tiles, behind) - _SLACK)
+    end = math.ceil(least_end(engines, work, tiles, makers) - _SLACK)
     return end if end > least else 0
 
 
 def least_end(
-    engines: int, work: Sequence[int], tiles: Sequence[Sequence[FirstTile]], behind: Sequence[bool]
+    engines: int, work: Sequence[int], tiles: Sequence[Sequence[FirstTile]], makers: Sequence[int | None]
 ) -> float:
     """Cycles in which engines do all work, whatever tiles layers begin with.
 
@@ -85,43 +85,80 @@ def least_end(
     engines : that share all layers
     work : of each layer, cycles of all engines
     tiles : that each may begin with
-    behind : of each, whether another layer has to begin before it
+    makers : of each, an earlier layer that has to begin before it
     """
-    total, best, cycles = float(sum(work)), 0.0, np.array(work, dtype=np.float64)
-    first = [(unit, tile) for unit, own in enumerate(tiles) if not behind[unit] for tile in own]
-    for theta in sorted({tile.arrival for own in tiles for tile in own}, reverse=True)[:MOST_CYCLES]:
-        early = [min((tile.more for tile in own if tile.arrival < theta), default=math.inf) for own in tiles]
+    total, best = float(sum(work)), 0.0
+    thetas = sorted({tile.arrival for own in tiles for tile in own}, reverse=True)[:MOST_CYCLES]
+    more = np.array(
+        [[min((t.more for t in own if t.arrival < theta), default=math.inf) for own in tiles] for theta in thetas]
+    )
+    behind = _Behind(np.array(work, dtype=np.float64), more, makers)
+    first = [(unit, tile) for unit, own in enumerate(tiles) if makers[unit] is None for tile in own]
+    for at, theta in enumerate(thetas):
         after = total
         for unit, tile in first:
             if tile.arrival < theta:
                 rest = total + tile.more - engines * (theta - tile.arrival)
-                others = [at for at in range(len(work)) if at != unit]
-                after = min(after, _least_after(rest, cycles[others], np.array(early)[others]))
+                after = min(after, behind.least(at, unit, rest))
         best = max(best, theta + after / engines)
     return best
 
 
-def _least_after(rest: float, work: Floats, more: Floats) -> float:
-    """The least work behind a cycle: that of the layers that begin later, and what is too much before it.
+class _Behind:
+    """The least work behind cycles: that of the layers that begin later, and what is too much before them.
 
-    For layers S that begin before, the work of all others, and ``rest`` and what S takes more.  The larger of
-    both is no less than any weighted mean, of which each layer takes its least part; and either no layer of S
-    takes more, or one does.  Where none begins later nothing says that there is a later at all, and the
-    result is negative where all is done before.
+    A layer that begins before a cycle does so behind its maker, which then begins before it, too.  For layers
+    S that begin before, the work of all others, and ``rest`` and what S takes more.  The larger of both is no
+    less than any weighted mean, of which the layers of each tree of makers and readers take their least part;
+    and either no layer of S takes more, or one does.  Where none begins later nothing says that there is a
+    later at all, and the result is negative where all is done before.
 
     Parameters
     ----------
-    rest : work that is left where all layers begin early and take no more for it
-    work, more : per layer but the first, its work, and what it takes more if it begins early
+    work : per layer
+    more : per cycle and layer, what it takes more if it begins before; infinite where it cannot
+    makers : per layer, an earlier one that begins before it
     """
-    later = WEIGHTS_OF_LATER[:, None]
-    early = np.multiply(
-        1 - later, more, where=np.isfinite(more), out=np.full((len(later), len(more)), math.inf)
-    )
-    means = (1 - later[:, 0]) * rest + np.minimum(later * work, early).sum(axis=1)
-    taking = more > 0
-    either = min(float(work[taking].sum()), rest + float(more[taking].min(initial=math.inf)))
-    return min(rest + float(more.sum()), max(float(means.max()), either))
+
+    def __init__(self, work: Floats, more: Floats, makers: Sequence[int | None]) -> None:
+        self._work, self._more = work, more
+        later, possible = WEIGHTS_OF_LATER, np.isfinite(more)[:, :, None]
+        early = np.full((*more.shape, len(later)), math.inf)
+        np.multiply(1 - later, more[:, :, None], where=possible, out=early)
+        # means of each layer and all behind it in its tree: where it begins later, and the least
+        outside, self._least = work[:, None] * later, np.empty_like(early)
+        self._readers = np.zeros_like(early)
+        for unit in reversed(range(len(work))):
+            self._least[:, unit] = np.minimum(outside[unit], early[:, unit] + self._readers[:, unit])
+            maker = makers[unit]
+            if maker is not None:
+                outside[maker] += outside[unit]
+                self._readers[:, maker] += self._least[:, unit]
+        self._all = self._least[:, [unit for unit, maker in enumerate(makers) if maker is None]].sum(axis=1)
+        # whether a layer takes more, or one that begins before it and is no root, and its root
+        self._taking, self._roots = more > 0, np.arange(len(work))
+        for unit, maker in enumerate(makers):
+            if maker is not None:
+                self._roots[unit] = self._roots[maker]
+                if makers[maker] is not None:
+                    self._taking[:, unit] |= self._taking[:, maker]
+
+    def least(self, at: int, first: int, rest: float) -> float:
+        """The least work behind a cycle.
+
+        Parameters
+        ----------
+        at : the number of the cycle
+        first : a layer without a maker that begins before it, whatever it takes more
+        rest : work that is left where all layers begin early and take no more for it
+        """
+        more, others = self._more[at], np.arange(len(self._work)) != first
+        taking = self._taking[at] | ((self._roots != first) & (more[self._roots] > 0))
+        means = self._all[at] - self._least[at, first] + self._readers[at, first]
+        means += (1 - WEIGHTS_OF_LATER) * rest
+        least_more = float(more[others & (more > 0)].min(initial=math.inf))
+        either = min(float(self._work[taking & others].sum()), rest + least_more)
+        return min(rest + float(more[others].sum()), max(float(means.max()), either))
 
 
 def _own_inputs(problem: TiledProblem, whole: AtomicDag, unit: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from effort import effort
@@ -23,10 +23,14 @@ from tilewright.workloads.mapping.pooling import pool2d
 from tilewright.workloads.network import Layer, Link, Network
 
 
-def fluid_end(engines: int, work: list[int], tiles: tuple[FirstTile, ...], behind: list[bool]) -> float:
-    """When engines that divide all work at will end, each layer after its tile and the first of all."""
-    begin = min(tile.arrival for tile, later in zip(tiles, behind, strict=True) if not later)
-    arrivals = [max(begin, tile.arrival) for tile in tiles]
+def fluid_end(
+    engines: int, work: list[int], tiles: tuple[FirstTile, ...], makers: Sequence[int | None]
+) -> float:
+    """When engines that divide all work at will end, each layer after its tile, its maker and the first of all."""
+    begin = min(tile.arrival for tile, maker in zip(tiles, makers, strict=True) if maker is None)
+    arrivals: list[float] = []
+    for tile, maker in zip(tiles, makers, strict=True):
+        arrivals.append(max(begin if maker is None else arrivals[maker], tile.arrival))
     taken = [cycles + tile.more for cycles, tile in zip(work, tiles, strict=True)]
     return max(
         theta + sum(t for t, arrival in zip(taken, arrivals, strict=True) if arrival >= theta) / engines
@@ -38,9 +42,9 @@ def fluid_end(engines: int, work: list[int], tiles: tuple[FirstTile, ...], behin
 def test_no_choice_of_first_tiles_ends_sooner(seed: int) -> None:
     """All combinations of tiles of a few layers, each scheduled as a fluid."""
     rng = random.Random(seed)
-    count, engines = rng.randint(1, 4), rng.randint(1, 5)
+    count, engines = rng.randint(1, 5), rng.randint(1, 5)
     work = [rng.choice([0, 5, 40, 300]) for _ in range(count)]
-    behind = [False, *(rng.random() < 0.6 for _ in range(count - 1))]
+    makers = [rng.randrange(at) if at and rng.random() < 0.7 else None for at in range(count)]
     tiles = [
         [
             FirstTile(rng.choice([0.0, 3.0, 20.0, 90.0]), rng.choice([0.0, 7.0, 100.0]))
@@ -48,8 +52,8 @@ def test_no_choice_of_first_tiles_ends_sooner(seed: int) -> None:
         ]
         for _ in range(count)
     ]
-    least = min(fluid_end(engines, work, chosen, behind) for chosen in itertools.product(*tiles))
-    assert least_end(engines, work, tiles, behind) <= least + 1e-9
+    least = min(fluid_end(engines, work, chosen, makers) for chosen in itertools.product(*tiles))
+    assert least_end(engines, work, tiles, makers) <= least + 1e-9
 
 
 def whole_work(problem: TiledProblem) -> int:
