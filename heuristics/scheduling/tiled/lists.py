@@ -13,7 +13,7 @@ from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.halting import check, halting
 from tilewright.formulation.scheduling.tiled.paths import path_lengths
-from tilewright.foundation.arrays import Bytes, Int32s, Int64s
+from tilewright.foundation.arrays import Bools, Bytes, Int32s, Int64s
 from tilewright.foundation.compiled import compiled
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 
@@ -69,6 +69,7 @@ def list_order(
     *,
     priority: Int64s | None = None,
     along: Int32s | None = None,
+    homes: Bools | None = None,
     limits: Limits | None = None,
 ) -> Assignment:
     """Greedy lists: in each step the ready tasks of highest priority, each on the engine that holds most of
@@ -78,6 +79,8 @@ def list_order(
     ----------
     priority : per task, larger first; by default the longest way to the end in cycles
     along : the engines that take part, in their order; by default all
+    homes : per unit and engine, whether its tasks may run there; what engines were sent from DRAM then counts
+        as held, too; by default everywhere, and results count alone
 
     Raises
     ------
@@ -95,6 +98,12 @@ def list_order(
             out=out,
             priority=np.ascontiguousarray(chosen, dtype=np.int64),
             size=dag.block_bytes,
+            read_starts=dag.read_starts,
+            reads=dag.reads,
+            parent=dag.block_parent,
+            unit=dag.unit,
+            homes=np.ones((len(dag.units), machine.engines), dtype=np.bool_) if homes is None else homes,
+            sent=np.zeros((0 if homes is None else dag.blocks, machine.engines), dtype=np.bool_),
             along=zigzag(machine) if along is None else along,
             engines=machine.engines,
             halt=halt,
@@ -152,6 +161,12 @@ def _list_order(
     out: Int32s,
     priority: Int64s,
     size: Int64s,
+    read_starts: Int64s,
+    reads: Int32s,
+    parent: Int32s,
+    unit: Int32s,
+    homes: Bools,
+    sent: Bools,
     along: Int32s,
     engines: int,
     halt: Bytes,
@@ -159,6 +174,7 @@ def _list_order(
     tasks = len(priority)
     waiting = np.empty(tasks, dtype=np.int64)
     heap = np.empty(tasks, dtype=np.int64)
+    later = np.empty(tasks, dtype=np.int64)
     n = 0
     for t in range(tasks):
         waiting[t] = starts[t + 1] - starts[t]
@@ -170,23 +186,36 @@ def _list_order(
     gain = np.zeros(engines, dtype=np.float64)
     s = 0
     while n > 0 and halt[0] == 0:
-        count = 0
-        while n > 0 and count < len(along):
-            chosen[count] = heap[0]
-            n = _pop(heap, n, priority)
-            count += 1
+        count = put_off = 0
         taken = np.zeros(engines, dtype=np.bool_)
-        for i in range(count):
-            t = chosen[i]
+        while n > 0 and count < len(along):
+            t = heap[0]
+            n = _pop(heap, n, priority)
             gain[:] = 0.0
             for k in range(starts[t], starts[t + 1]):
                 gain[engine[producers[k]]] += size[producers[k]]
+            if len(sent):
+                for k in range(read_starts[t], read_starts[t + 1]):
+                    if parent[reads[k]] < 0:
+                        for e in along:
+                            gain[e] += size[reads[k]] * sent[reads[k], e]
             best = -1
             for e in along:
-                if not taken[e] and (best < 0 or gain[e] > gain[best]):
+                if homes[unit[t], e] and not taken[e] and (best < 0 or gain[e] > gain[best]):
                     best = e
+            if best < 0:
+                later[put_off] = t
+                put_off += 1
+                continue
             taken[best] = True
             engine[t], step[t] = best, s
+            chosen[count] = t
+            count += 1
+            if len(sent):
+                for k in range(read_starts[t], read_starts[t + 1]):
+                    sent[reads[k], best] = True
+        for i in range(put_off):
+            n = _push(heap, n, later[i], priority)
         for i in range(count):
             t = chosen[i]
             for k in range(out_starts[t], out_starts[t + 1]):

@@ -1,16 +1,18 @@
-"""Climbing over cuts, orders and places of small networks, with whole plans judged.
+"""Climbing over cuts, orders, places and homes of small networks, with whole plans judged.
 
 Where layers take some hundred cycles, what counts is how far arrivals, work and departures of several layers
 overlap, which no estimate of a layer by itself knows.  So a move cuts one or two layers into more or fewer
-parts along an axis or two, or orders or places the atoms otherwise, and stays if the whole plan is not worse.
+parts along an axis or two, or orders or places the atoms otherwise, or gives layers other homes
+(`tilewright.heuristics.scheduling.tiled.homes`), and stays if the whole plan is not worse.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tilewright.formulation.limits import LimitReachedError, Limits
@@ -18,14 +20,16 @@ from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, atom_count
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.homes import Homes, drawn_homes, everywhere, rehoused
 from tilewright.heuristics.scheduling.tiled.refining import Sizes
 from tilewright.heuristics.scheduling.tiled.regions import whole
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
 from tilewright.heuristics.scheduling.tiled.stages import BAND_ORDER, ORDERS, Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start
 
-Choice = tuple[str, Sizes, str, str]
-"""A region's name, sizes per layer, an order and a mapping: the plan of equal ones is the same again."""
+Choice = tuple[str, Sizes, str, str, Homes | None]
+"""A region's name, sizes per layer, an order, a mapping, homes: the plan of equal ones is the same again."""
 
 MOST_ATOMS = 1000
 """Atoms of a plan that is made in some hundredths of a second."""
@@ -43,7 +47,16 @@ ALIKE = 0.15
 """How often several layers in a row, at times all, are cut otherwise along the same axes."""
 
 REORDERED, PLACED, CUT = 0.2, 0.2, 0.9
-"""How often a move takes another order, other places, and other cuts."""
+"""How often a move takes another order, other places or homes, and other cuts."""
+
+RELISTED, REHOUSED, CUT_AT_HOME = 0.12, 0.35, 0.7
+"""How often a move of a start with homes takes another order, other homes, and other cuts."""
+
+LISTED = ("lists", "depth", "layers")
+"""Orders of the lists of atoms that run on the homes of their layers."""
+
+DRAWN = 2
+"""Homes that are drawn for each order of the first lists."""
 
 QUICK_MAPPINGS = ("zigzag", "matching", "nearest")
 """Ways to place that take little time."""
@@ -52,13 +65,20 @@ FRUITLESS = 300
 """Moves in a row without a gain, after which a climb ends."""
 
 WORSE = Fraction(8, 5)
-"""A plan that is that many times as bad before it is smoothed is left."""
+"""How many times as bad the first plan may have been before it was smoothed."""
+
+ROUGHER = Fraction(9, 8)
+"""A plan that is that many times as bad as the best one was before it was smoothed is left."""
+
+SHARED = 0.8
+"""Part of the time in which two starts take turns."""
 
 
 def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits, most: int) -> Start:
     """The best start that moves lead to until a limit strikes, or many in a row gain nothing.
 
-    A start on a region of the machine takes turns with one on all of it, for half of the time.
+    Two starts take turns: the given one, with all layers on its engines, and one with homes for each layer,
+    until little of the time is left for the better one.
 
     Parameters
     ----------
@@ -67,72 +87,127 @@ def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits
     within : limits after which no further plan is begun
     most : moves at most
     """
-    half, fruitless = within.share(0.5), 0
+    fruitless, shared = 0, within.share(SHARED)
     with suppress(LimitReachedError):
-        climbers = [start, *_spread(start, stages)]
-        tried = {(own.region.name, own.sizes, own.order, own.mapping) for own in climbers}
-        for count in range(most):
+        climbers = [Climber(start, WORSE * _key(start)), *_at_home(start, stages, numbers)]
+        tried = {_choice(climber.start) for climber in climbers}
+        for at in range(most):
             if fruitless > FRUITLESS or within.expired or stages.search.done:
                 break
-            if half.expired or 2 * fruitless > FRUITLESS:
-                climbers = [min(climbers, key=_key)]
-            at = count % len(climbers)
-            moved = varied(climbers[at], stages, numbers, f"{stages.name} cuts", tried)
-            better = moved is not None and _key(moved) < _key(climbers[at])
+            if shared.expired or 2 * fruitless > FRUITLESS:
+                climbers = [min(climbers, key=lambda climber: _key(climber.start))]
+            turn = at % len(climbers)
+            before = climbers[turn]
+            moved = varied(before, stages, numbers, f"{stages.name} cuts", tried)
+            better = moved is not None and _key(moved.start) < _key(before.start)
             fruitless = 0 if better else fruitless + 1
-            if moved is not None and _key(moved) <= _key(climbers[at]):
-                climbers[at] = moved
-            start = min(climbers, key=_key)
+            if moved is not None and _key(moved.start) <= _key(before.start):
+                climbers[turn] = moved
+            start = min((climber.start for climber in climbers), key=_key)
     return start
+
+
+@dataclass(frozen=True)
+class Climber:
+    """A start from which moves begin.
+
+    Parameters
+    ----------
+    start : its plan is smoothed
+    rough : the key of that plan before, or of the worst one that is worth smoothing
+    """
+
+    start: Start
+    rough: Fraction
 
 
 def _key(start: Start) -> Fraction:
     return start.judged[0]
 
 
-def _spread(start: Start, stages: Stages) -> Iterator[Start]:
-    """Balanced sizes on all engines where a start is on a region of them."""
+def _choice(start: Start) -> Choice:
+    return start.region.name, start.sizes, start.order, start.mapping, start.homes
+
+
+def _at_home(start: Start, stages: Stages, numbers: random.Random) -> Iterator[Climber]:
+    """The best of some starts whose layers are at home on all engines, or on some that are drawn."""
     problem = stages.search.problem.problem
-    everywhere = whole(problem.machine)
-    if start.region.name != everywhere.name:
-        sizes, order, mapping = balanced_sizes(problem), ORDERS[0], QUICK_MAPPINGS[0]
-        judged = stages.of_sizes(sizes, order, mapping, f"{stages.name} cuts")
-        if judged is not None:
-            yield replace(start, judged=judged, sizes=sizes, order=order, mapping=mapping, region=everywhere)
+    layers, engines = len(problem.units), problem.machine.engines
+    if min(layers, engines) == 1:
+        return
+    best: Climber | None = None
+    for sizes in (balanced_sizes(problem), start.sizes):
+        homes = [everywhere(layers, engines), *(drawn_homes(layers, engines, numbers) for _ in range(DRAWN))]
+        for order, home in itertools.product(LISTED, homes):
+            blank = replace(start, sizes=sizes, order=order, region=whole(problem.machine), homes=home)
+            made = _made(blank, stages, f"{stages.name} homes", best)
+            if made is not None and (best is None or _key(made.start) < _key(best.start)):
+                best = made
+    if best is not None:
+        yield best
 
 
-def varied(
-    start: Start, stages: Stages, numbers: random.Random, source: str, tried: set[Choice]
-) -> Start | None:
-    """A start after one move; ``None`` where it changes nothing, was tried before, or an atom fits no buffer.
+def _made(start: Start, stages: Stages, source: str, before: Climber | None) -> Climber | None:
+    """A start with the plan of its choices; ``None`` where that is too bad to be smoothed, atoms are too
+    many, or one fits no buffer.
 
     Parameters
     ----------
-    start : where the move begins
+    start : its plan is replaced
+    stages : what makes plans
+    source : what the trace calls the plan
+    before : the best one before, if there is one
+    """
+    problem = stages.search.problem.problem
+    pairs = zip(problem.units, start.sizes, strict=True)
+    if sum(atom_count(unit, size, problem.batch) for unit, size in pairs) > MOST_ATOMS:
+        return None
+    stages = replace(stages, region=start.region, homes=start.homes)
+    if before is not None and before.start.sizes == start.sizes:
+        dag = before.start.judged[1].dag
+    else:
+        try:
+            dag = problem.dag(start.sizes, stages.search.limits)
+        except InputError:
+            return None
+    rough = stages.rough(dag, start.order, start.mapping, source)
+    if before is not None and rough[0] > ROUGHER * before.rough:
+        return None
+    return Climber(replace(start, judged=stages.smoothed(rough, source)), rough[0])
+
+
+def varied(
+    climber: Climber, stages: Stages, numbers: random.Random, source: str, tried: set[Choice]
+) -> Climber | None:
+    """A start after one move; ``None`` where it changes nothing, was tried before, or its plan is far worse.
+
+    Parameters
+    ----------
+    climber : where the move begins
     stages : what makes plans
     numbers : which draw the move
     source : what the trace calls the plan
     tried : choices of which plans were made; the move's is added
     """
-    problem, chance = stages.search.problem.problem, numbers.random()
-    sizes, order, mapping = start.sizes, start.order, start.mapping
-    if chance < REORDERED:
-        order = numbers.choice((*ORDERS[:3], ORDERS[4], BAND_ORDER))
-    if not PLACED / 2 <= chance < 1 - PLACED / 2:
-        mapping = numbers.choice(QUICK_MAPPINGS)
-    if chance >= 1 - CUT:
+    problem, chance, start = stages.search.problem.problem, numbers.random(), climber.start
+    sizes, order, mapping, homes = start.sizes, start.order, start.mapping, start.homes
+    if homes is None:
+        if chance < REORDERED:
+            order = numbers.choice((*ORDERS[:3], ORDERS[4], BAND_ORDER))
+        if not PLACED / 2 <= chance < 1 - PLACED / 2:
+            mapping = numbers.choice(QUICK_MAPPINGS)
+    else:
+        if numbers.random() < RELISTED:
+            order = numbers.choice(LISTED)
+        if chance < REHOUSED:
+            homes = rehoused(homes, problem.machine.engines, numbers)
+    if chance >= 1 - (CUT if homes is None else CUT_AT_HOME):
         sizes = recut(problem, sizes, numbers)
-    choice = start.region.name, sizes, order, mapping
-    if choice in tried or choice[1:] == (start.sizes, start.order, start.mapping):
+    moved = replace(start, sizes=sizes, order=order, mapping=mapping, homes=homes)
+    if _choice(moved) in tried or _choice(moved) == _choice(start):
         return None
-    tried.add(choice)
-    if sum(atom_count(*pair, problem.batch) for pair in zip(problem.units, sizes, strict=True)) > MOST_ATOMS:
-        return None
-    stages = replace(stages, region=start.region)
-    judged = stages.of_sizes(sizes, order, mapping, source, most=WORSE * start.judged[0])
-    if judged is None:
-        return None
-    return replace(start, judged=judged, sizes=sizes, order=order, mapping=mapping)
+    tried.add(_choice(moved))
+    return _made(moved, stages, source, climber)
 
 
 def recut(problem: TiledProblem, sizes: Sizes, numbers: random.Random) -> Sizes:
@@ -150,9 +225,6 @@ def recut(problem: TiledProblem, sizes: Sizes, numbers: random.Random) -> Sizes:
     for at in numbers.sample(range(len(sizes)), together):
         changed[at] = _recut(problem.units[at], problem.batch, sizes[at], numbers)
     return tuple(changed)
-
-
-AXES = ("rows", "columns", "outputs", "inputs", "samples")
 
 
 def _recut(unit: Unit, batch: int, size: AtomSize, numbers: random.Random) -> AtomSize:

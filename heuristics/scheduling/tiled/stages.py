@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
 
+import numpy as np
+
 from tilewright.formulation.objective import Objective
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
@@ -15,7 +17,8 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.beside_ports import beside_ports
-from tilewright.heuristics.scheduling.tiled.lists import depth_first, layer_sequential, list_order
+from tilewright.heuristics.scheduling.tiled.homes import Homes, allowed
+from tilewright.heuristics.scheduling.tiled.lists import Assignment, depth_first, layer_sequential, list_order
 from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import BUFFERING, cycle_price
 from tilewright.heuristics.scheduling.tiled.refining import Judged, Sizes
@@ -61,6 +64,7 @@ class Stages:
     options, lookahead : of algorithm 2, see `RoundOrder`
     level : whether transfers are moved after routing
     region : the engines that take part; by default all
+    homes : where given, atoms are listed, each on an engine of its layer's home, and mappings do not matter
     """
 
     search: TiledSearch
@@ -70,6 +74,7 @@ class Stages:
     lookahead: int = 2
     level: bool = True
     region: Region | None = None
+    homes: Homes | None = None
 
     @property
     def along(self) -> Int32s:
@@ -95,15 +100,18 @@ class Stages:
             return list_order(dag, machine, along=self.along, limits=self.search.limits)[1]
         return RoundOrder(dag, len(self.along), self.options, self.lookahead).steps(self.search.limits)
 
+    def listed(self, dag: AtomicDag, order: str, homes: Homes) -> Assignment:
+        """Engines and rounds of atoms that run on their layers' homes, in lists that follow an order."""
+        machine, priority = self.search.problem.problem.machine, None
+        if order in ("depth", BAND_ORDER):
+            priority = depth_first(dag)
+        elif order in ("layers", "waves"):
+            priority = -np.arange(dag.tasks, dtype=np.int64)
+        table, limits = allowed(homes, self.along, machine.engines), self.search.limits
+        return list_order(dag, machine, priority=priority, along=self.along, homes=table, limits=limits)
+
     def planned(
-        self,
-        dag: AtomicDag,
-        step: Int32s,
-        mapping: str,
-        source: str,
-        like: AtomicPlan | None = None,
-        *,
-        most: Fraction | None = None,
+        self, dag: AtomicDag, step: Int32s, mapping: str, source: str, like: AtomicPlan | None = None
     ) -> Judged:
         """The plan of some rounds under one of `MAPPINGS`, smoothed once, offered.
 
@@ -112,11 +120,11 @@ class Stages:
         dag, step : the atoms and the round of each
         mapping : one of `MAPPINGS`
         source : what the trace calls the plan
-        like, most : as of `placed`
+        like : as of `placed`
         """
         problem = self.search.problem.problem
         engine = place(dag, problem.machine, step, mapping, self.search.limits, self.along)
-        return self.placed(dag, step, engine, source, like, most=most)
+        return self.placed(dag, step, engine, source, like)
 
     def placed(
         self,
@@ -127,7 +135,6 @@ class Stages:
         like: AtomicPlan | None = None,
         *,
         thorough: bool = False,
-        most: Fraction | None = None,
     ) -> Judged:
         """The plan of some rounds and engines, smoothed once, offered.
 
@@ -138,7 +145,6 @@ class Stages:
         source : what the trace calls the plan
         like : a smoothed plan of nearly the same atoms, whose transfers are a start
         thorough : whether a call of `settled` follows in the steps that differ from those of ``like``
-        most : key beyond which a plan is not smoothed
         """
         machine = self.search.problem.problem.machine
         limits = self.search.limits
@@ -147,12 +153,10 @@ class Stages:
             return self.offered(dag, plan, source)
         kept = []
         counts = self.objective.energy_power
-        if self.search.answer is None or most is not None or (counts and like is None):
+        if self.search.answer is None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
-            if most is not None and kept[0][0] > most:
-                return kept[0]
         before = None if like is None else (like.dag, like.plan)
-        effort = THOROUGH if thorough else Effort() if most is None else ROUGH
+        effort = THOROUGH if thorough else Effort()
         effort = replace(effort, price=cycle_price(self.search))
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
@@ -173,14 +177,7 @@ class Stages:
         return min(plan, other, key=lambda made: problem.value(problem.evaluate(dag, made)))
 
     def of_sizes(
-        self,
-        sizes: Sizes,
-        order: str,
-        mapping: str,
-        source: str,
-        like: AtomicPlan | None = None,
-        *,
-        most: Fraction | None = None,
+        self, sizes: Sizes, order: str, mapping: str, source: str, like: AtomicPlan | None = None
     ) -> Judged | None:
         """The plan of some sizes; ``None`` where their atoms fit no buffer, since estimates may be short.
 
@@ -189,13 +186,41 @@ class Stages:
         sizes : per layer
         order, mapping : one of `ORDERS` and one of `MAPPINGS`
         source : what the trace calls the plan
-        like, most : as of `placed`
+        like : as of `placed`
         """
         try:
             dag = self.search.problem.problem.dag(sizes, self.search.limits)
         except InputError:
             return None
-        return self.planned(dag, self.steps(dag, order), mapping, source, like, most=most)
+        if self.homes is None:
+            return self.planned(dag, self.steps(dag, order), mapping, source, like)
+        engine, step = self.listed(dag, order, self.homes)
+        return self.placed(dag, step, engine, source, like)
+
+    def rough(self, dag: AtomicDag, order: str, mapping: str, source: str) -> Judged:
+        """The plan of some atoms as it was completed, offered.
+
+        Parameters
+        ----------
+        dag : the atoms
+        order, mapping : one of `ORDERS` and one of `MAPPINGS`
+        source : what the trace calls the plan
+        """
+        machine, limits = self.search.problem.problem.machine, self.search.limits
+        if self.homes is None:
+            step = self.steps(dag, order)
+            plan = self.completed(dag, step, place(dag, machine, step, mapping, limits, self.along))
+        else:
+            engine, step = self.listed(dag, order, self.homes)
+            plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
+        return self.offered(dag, plan, source)
+
+    def smoothed(self, judged: Judged, source: str) -> Judged:
+        """The better one of a plan and of the same after little smoothing."""
+        effort = replace(ROUGH, price=cycle_price(self.search))
+        machine, answer = self.search.problem.problem.machine, judged[1]
+        plan = smoothed_and_cycles(answer.dag, machine, answer.plan, effort, limits=self.search.limits)[0]
+        return min(judged, self.offered(answer.dag, plan, source), key=itemgetter(0))
 
     def settled(self, judged: Judged, *, seed: int | None = None, calls: int | None = None) -> Judged:
         """A plan smoothed for as long as that gains anything, every state of it offered.

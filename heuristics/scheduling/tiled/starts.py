@@ -23,6 +23,7 @@ from tilewright.heuristics.scheduling.tiled.annealing import Annealing, annealed
 from tilewright.heuristics.scheduling.tiled.bands import all_band_sizes, widest_result
 from tilewright.heuristics.scheduling.tiled.coarsening import workable
 from tilewright.heuristics.scheduling.tiled.genetic import Genetics, genetic_sizes
+from tilewright.heuristics.scheduling.tiled.homes import Homes
 from tilewright.heuristics.scheduling.tiled.planning import cycle_price
 from tilewright.heuristics.scheduling.tiled.refining import HANDOVERS, Judged, SizeMoves, Sizes
 from tilewright.heuristics.scheduling.tiled.regions import Region, regions, whole
@@ -85,6 +86,7 @@ class Start:
     order, mapping : how it was ordered and placed
     region : the engines that take part
     prices : pJ that a cycle is worth, by which its layers' sizes are worth ranking
+    homes : of its layers, if atoms run there alone
     """
 
     judged: Judged
@@ -93,6 +95,7 @@ class Start:
     mapping: str
     region: Region
     prices: tuple[float, ...]
+    homes: Homes | None = None
 
     def moves(self, problem: TiledProblem, room: float) -> SizeMoves:
         """Sizes that layers may be given from here."""

@@ -80,7 +80,7 @@ STREAMS, STREAMING = _Part(0.25, 0.0, 0.25), _Part(0.5, 0.0, 0.5)
 QUICK_STREAMS = _Part(0.1, 0.0, 0.1)
 """The time for plans of streams where cycles count, too, and plans are quick."""
 
-CUTS = _Part(0.45, 0.0, 0.45)
+CUTS = _Part(0.6, 0.0, 0.6)
 """The time for other cuts of small networks where cycles count."""
 
 LAYING = 3.5

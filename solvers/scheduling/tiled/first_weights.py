@@ -5,8 +5,9 @@ passed its engine's port before its first atom begins.  Fine tiles arrive soon, 
 takes whole passes of the array, and tiles form a grid: with one of ``i`` parts of ``C`` there are at least
 ``i /^ X + (C - i) /^ X`` passes along the sum, likewise along channels, where ``a /^ b`` is rounded up.  So a
 layer whose first atom begins before some cycle ``theta`` either has a tile that is that small, or more work
-by a whole pass.  Of all layers that do not begin before ``theta`` the work follows it, and of those that do,
-what engines cannot do between the first atom of all and ``theta`` (docs/tiled-methods.md).
+by a whole pass.  A layer that reads another's results begins behind it.  Of all layers that do not begin
+before ``theta`` the work follows it, and of those that do, what engines cannot do between the first atom of
+all and ``theta`` (docs/proofs.md).
 """
 
 from __future__ import annotations
@@ -90,7 +91,10 @@ def least_end(
     total, best = float(sum(work)), 0.0
     thetas = sorted({tile.arrival for own in tiles for tile in own}, reverse=True)[:MOST_CYCLES]
     more = np.array(
-        [[min((t.more for t in own if t.arrival < theta), default=math.inf) for own in tiles] for theta in thetas]
+        [
+            [min((t.more for t in own if t.arrival < theta), default=math.inf) for own in tiles]
+            for theta in thetas
+        ]
     )
     behind = _Behind(np.array(work, dtype=np.float64), more, makers)
     first = [(unit, tile) for unit, own in enumerate(tiles) if makers[unit] is None for tile in own]

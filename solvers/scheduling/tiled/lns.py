@@ -168,11 +168,12 @@ class Neighbourhoods:
         proof: float = PROOF,
     ) -> None:
         judged: Judged = start if isinstance(start, tuple) else start.judged
-        self._stages = replace(stages, region=start.region) if isinstance(start, Start) else stages
+        self._stages = stages
         self._window, self._proof = window, proof
         self._numbers = random.Random(stages.search.limits.seed)
         self._remake: _Remake[Any] | None = None
         if isinstance(start, Start):
+            self._stages = replace(stages, region=start.region, homes=start.homes)
             self._remake = _Sizes(start, stages.search.problem.problem, room, self._numbers)
         elif isinstance(start, LayoutStart):
             self._remake = Stretches(start.choice, start.state, self._numbers, SMOOTHING)

@@ -26,7 +26,7 @@ from tilewright.workloads.network import Layer, Link, Network
 def fluid_end(
     engines: int, work: list[int], tiles: tuple[FirstTile, ...], makers: Sequence[int | None]
 ) -> float:
-    """When engines that divide all work at will end, each layer after its tile, its maker and the first of all."""
+    """When engines that divide all work end, each layer behind its tile, its maker and the first of all."""
     begin = min(tile.arrival for tile, maker in zip(tiles, makers, strict=True) if maker is None)
     arrivals: list[float] = []
     for tile, maker in zip(tiles, makers, strict=True):
@@ -127,6 +127,16 @@ def test_a_layer_that_begins_at_once_fills_a_part_of_the_wait() -> None:
     wait = 16 * 16 * 9 / 8
     assert pooling < 2 * wait
     assert size_bounds(problem).waiting == math.ceil(wait + work / 2 - 0.1)
+
+
+def test_readers_fill_no_part_of_the_wait() -> None:
+    """A pool behind a convolution begins behind it, however soon its own operands could come."""
+    machine = load_tiled_machine("atomic-8x8[engines=2x1,link=2,array=16x16]")
+    conv = Layer("conv", conv2d(k=16, c=16, r=3, s=3, h=28, w=28, pad=1), "test")
+    pool = Layer("pool", pool2d(c=16, h=28, w=28, r=2, s=2, stride=2), "test")
+    links = [Link(None, "conv", "I", "image", 16 * 784), Link("conv", "pool", "I", "conv", 16 * 784)]
+    problem = TiledProblem(Network("two", [conv, pool], links), machine, tiled_objective("makespan"))
+    assert size_bounds(problem).waiting >= 16 * 16 * 9 / 2 + whole_work(problem) / 2
 
 
 @pytest.mark.parametrize("seeds", [range(20 * at, 20 * at + 20) for at in range(effort(4))], ids=str)
