@@ -291,13 +291,16 @@ def _usage_error(error: Any) -> int:
 
 
 def _unexpected(error: Exception, *, verbose: bool) -> None:
+    reason = f"{type(error).__name__}: {one_line(error)}"
+    if isinstance(error, OSError) and error.filename and error.strerror:  # a file that nobody asked for
+        reason = f"{shortened(str(error.filename))}: {error.strerror}"
     if verbose:
         import traceback
 
         tell("".join(traceback.format_exception(error)).rstrip())
-        error_line(f"{type(error).__name__}: {one_line(error)}")
+        error_line(reason)
     else:
-        error_line(f"{type(error).__name__}: {one_line(error)} (-v shows the traceback)")
+        error_line(f"{reason} (-v shows the traceback)")
 
 
 if __name__ == "__main__":

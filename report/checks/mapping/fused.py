@@ -111,6 +111,8 @@ def _value_faults(objective: Objective, record: FusedValue, gap: float | None) -
         yield "value: with its exact figure or without a value"
         return
     if record.value_exact is None:
+        if gap is not None:
+            yield f"gap: {gap}, without a value"
         return
     value = Fraction(record.value_exact)
     if record.value != float(objective.value(value)):
@@ -136,6 +138,14 @@ def _group_faults(
     yield from _softmax_faults(group)
     if proven != (group.status == "optimal"):
         yield f"status: {group.status}, which value and bound contradict"
+    try:
+        stated = recorded_group(document, group, where)
+    except InputError as error:
+        sums.whole = False
+        yield f"layers: {error.field}: {error.message}"
+        return
+    if sorted(stated.leaving) != sorted(group.leaving):
+        yield f"leaving: {group.leaving}, those that nobody reads leave too"
     if group.tree is None:
         sums.whole = False
         if group.value is not None or group.metrics is not None:
@@ -144,15 +154,12 @@ def _group_faults(
     if group.status == "infeasible":
         yield "status: infeasible, with a tree"
     try:
-        stated = recorded_group(document, group, where)
         tree = tree_from_data(group.tree, where, "tree")
         evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree, where)
     except InputError as error:
         sums.whole = False
         yield f"tree: {error.field}: {error.message}"
         return
-    if sorted(stated.leaving) != sorted(group.leaving):
-        yield f"leaving: {group.leaving}, those that nobody reads leave too"
     yield from (f"tree: {violation}" for violation in evaluation.violations)
     sums.energy += evaluation.energy
     sums.cycles += evaluation.cycles
@@ -180,6 +187,10 @@ def _beside_faults(document: FusedDocument, beside: FusedBeside, engine: Engine,
     where : what errors call it
     """
     objective, model = parse_objective(document.objective), cost_model(document.cost_model)
+    mapped = {layer.name: layer.operator for group in document.groups for layer in group.layers}
+    for index, layer in enumerate(beside.layers):
+        if mapped.get(layer.name) != layer.operator:
+            yield f"layers[{index}]: {layer.name} is no layer of the document"
     try:
         group = recorded_group(document, beside, where)
         tree = tree_from_data(beside.tree, where, "tree")
@@ -270,7 +281,11 @@ def _cover_faults(document: FusedDocument) -> Iterator[str]:
         if names.count(name) > 1:
             yield f"groups: {name} is in {names.count(name)} groups"
     used = [[layer.name for layer in group.layers] for group in document.groups if len(group.layers) > 1]
+    place = {name: index for index, name in enumerate(names if document.graph is None else document.graph.order)}
     for index, tried in enumerate(document.tried):
+        places = [place.get(name, -1) for name in tried.layers]
+        if not set(tried.layers) <= set(names) or places != sorted(set(places)):
+            yield f"tried[{index}].layers: {tried.layers}, expected layers of the document in their order"
         if tried.used != (tried.layers in used):
             yield f"tried[{index}].used: {str(tried.used).lower()}, which the groups contradict"
     for layers in used:
@@ -290,6 +305,8 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
         reported = totals.energy_pj, totals.cycles, totals.macs
         if reported != (float(sums.energy), sums.cycles, sums.macs):
             yield f"energy_pj, cycles, macs: {reported}, the groups' sums are others"
+    elif (totals.energy_pj, totals.cycles, totals.macs) != (None, None, None):
+        yield "energy_pj, cycles, macs: without a mapping of all layers"
     if totals.value_exact != expected:
         yield f"value: {totals.value}, the groups' total is {expected}"
     unfused, value = totals.unfused_value_exact, totals.value_exact
