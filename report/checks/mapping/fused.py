@@ -281,7 +281,9 @@ def _cover_faults(document: FusedDocument) -> Iterator[str]:
         if names.count(name) > 1:
             yield f"groups: {name} is in {names.count(name)} groups"
     used = [[layer.name for layer in group.layers] for group in document.groups if len(group.layers) > 1]
-    place = {name: index for index, name in enumerate(names if document.graph is None else document.graph.order)}
+    place = {
+        name: index for index, name in enumerate(names if document.graph is None else document.graph.order)
+    }
     for index, tried in enumerate(document.tried):
         places = [place.get(name, -1) for name in tried.layers]
         if not set(tried.layers) <= set(names) or places != sorted(set(places)):
@@ -325,7 +327,7 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
         yield f"fewest_cycles: {totals.fewest_cycles}, the groups take {totals.cycles}"
     if sum(objective.key_powers) == 1:
         yield from _addition_faults(document, bound)
-    elif totals.lines:
+    else:
         lines = [Line(Fraction(line.price), Fraction(line.least)) for line in totals.lines]
         proven = least_key(objective, lines, fewest)
         if bound > proven:
