@@ -105,6 +105,10 @@ def _softmax_faults(group: FusedGroupRecord) -> Iterator[str]:
 def _value_faults(objective: Objective, record: FusedValue, gap: float | None) -> Iterator[str]:
     """Figures that are not those of their exact ones, and bounds above values."""
     bound = Fraction(record.bound_exact)
+    for name in ("bound_exact", "value_exact"):
+        exact = getattr(record, name)
+        if exact is not None and exact != str(Fraction(exact)):
+            yield f"{name}: {exact}, expected a reduced number"
     if record.bound != float(objective.value(bound)):
         yield f"bound: {record.bound}, exactly {record.bound_exact}"
     if (record.value is None) != (record.value_exact is None):
@@ -190,7 +194,7 @@ def _beside_faults(document: FusedDocument, beside: FusedBeside, engine: Engine,
     mapped = {layer.name: layer.operator for group in document.groups for layer in group.layers}
     for index, layer in enumerate(beside.layers):
         if mapped.get(layer.name) != layer.operator:
-            yield f"layers[{index}]: {layer.name} is no layer of the document"
+            yield f"layers[{index}]: {layer.name} is not that of the document"
     try:
         group = recorded_group(document, beside, where)
         tree = tree_from_data(beside.tree, where, "tree")
@@ -318,8 +322,8 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
     if totals.unfused_value != shown:
         yield f"unfused_value: {totals.unfused_value}, exactly {unfused}"
     least = Fraction(totals.unfused_bound_exact)
-    if totals.unfused_bound != float(objective.value(least)):
-        yield f"unfused_bound: {totals.unfused_bound}, exactly {least}"
+    if totals.unfused_bound != float(objective.value(least)) or str(least) != totals.unfused_bound_exact:
+        yield f"unfused_bound: {totals.unfused_bound}, exactly {totals.unfused_bound_exact}"
     bound, fewest = Fraction(totals.bound_exact), Fraction(totals.fewest_cycles)
     if str(fewest) != totals.fewest_cycles or (fewest and not totals.lines):
         yield f"fewest_cycles: {totals.fewest_cycles}, expected a reduced number, 0 without lines"
