@@ -41,7 +41,7 @@ class _Standard:
         self.failure, self.logs = None, []
         stream = sys.stdout
         if stream is not None:
-            sys.stdout = _Printer(stream)  # type: ignore[assignment]
+            sys.stdout = _Printer(stream)
         try:
             yield
         finally:
