@@ -76,6 +76,18 @@ def test_a_lost_help_is_told_in_one_line(tmp_path: Path, args: str) -> None:
     assert (done.stdout, done.stderr, done.returncode) == ("1\n", told, 1)
 
 
+def test_a_file_that_nobody_asked_for_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library's own file that cannot be used, as a shell's start file, is told by its name."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/x/.bashrc")
+
+    monkeypatch.setattr("tilewright.cli.terminal.help.HelpText.panel", refused)
+    outcome = call("--help")
+    told = "tilewright: error: /x/.bashrc: Permission denied (-v shows the traceback)\n"
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", told)
+
+
 @pytest.mark.parametrize("flag", ["--out", "--log"])
 def test_a_full_disk_is_told_by_name(call: Call, flag: str) -> None:
     """A file that cannot take the results is named, the answer reaches stdout, and the exit code is 1."""
