@@ -20,8 +20,8 @@ from tilewright.workloads.mapping.operator import Axis, Operator, Term
 Range = tuple[int, int]
 
 CHANNEL, ROW, COLUMN, PART, ACROSS = 0, 1, 2, 3, 4
-"""Axes of a tiling; ``PART`` divides the sum over input channels, or the rows of a pool's window, and ``ACROSS``
-the columns of such a window."""
+"""Axes of a tiling; ``PART`` divides the sum over input channels, or the rows of a pool's window, and
+``ACROSS`` the columns of such a window."""
 
 _COORDINATE = {"K": CHANNEL, "G": CHANNEL, "C": CHANNEL, "P": ROW, "R": ROW, "Q": COLUMN, "S": COLUMN}
 
@@ -69,9 +69,9 @@ class Shape:
 
     @cached_property
     def laid(self) -> tuple[int, int, int, int]:
-        """Axes of a tiling along which a layer is laid out on engines: of channels, rows, columns, and the sum.
+        """Axes of a tiling that a layer is laid out along on engines: channels, rows, columns, and the sum.
 
-        Rows, and columns, of a window that is divided take the place of those of results, of which there is one.
+        Rows, and columns, of a window that may be divided take the place of the one row of results.
         """
         if not self.is_window:
             return CHANNEL, ROW, COLUMN, PART

@@ -168,7 +168,7 @@ def weight_blocks(operator: Operator, tiling: Tiling) -> tuple[Int64s, Int64s]:
     Returns
     -------
     elements : per block
-    block : per tile of channels x rows x columns x parts (flat, along both axes of a window), the number of its block
+    block : per tile of channels x rows x columns x parts x strips (flat), the number of its block
 
     Both are empty where the operator has no weights.
     """
@@ -184,7 +184,7 @@ def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -
     Returns
     -------
     elements : per share
-    share : per tile of channels x rows x columns x parts (flat, along both axes of a window), the number of its share
+    share : per tile of channels x rows x columns x parts x strips (flat), the number of its share
     total : elements of the whole tensor
     """
     elements = np.ones(1, dtype=np.int64)

@@ -14,10 +14,10 @@ from tilewright.formulation.scheduling.tiled.coordinates import Shape, inner_run
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
-from tilewright.foundation.arrays import Floats, Int64s, distinct
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import best_cuts
-from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, shared, sides
+from tilewright.heuristics.scheduling.tiled.layouts.grids import SPARE, Grid, grid_of, grids, shared, sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import ways
 from tilewright.heuristics.scheduling.tiled.size_menus import SUM_BYTES, tile_menu
 from tilewright.workloads.mapping.operator import Operator
@@ -26,10 +26,11 @@ CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
 """Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
 
 WINDOW_CUTS = ((1, 2, 4, 8, 16, 32), (1, 2, 4), (1, 2), (1,))
-"""The same of pools whose windows are divided: one engine each combines the sums of every tile of channels."""
+"""The same of pools whose windows are divided: one engine combines the sums of each tile of channels."""
 
-SHARED = 8
-"""Engines that share a window at most, but for those that hold the map that it lies on."""
+FINER = 4
+"""Times as many atoms as others' an engine's share of such a pool may have: pools are few, and the last sums
+arrive when nothing hides them."""
 
 
 Tiles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
@@ -185,14 +186,15 @@ def _of_pieces(
     units = _units(operator, machine, channels)
     shape = shape_of(operator)
     pieces = [-(-shape.extent(axis) // piece) for axis, piece in zip(shape.laid, units, strict=True)]
-    made, groups, trees, links = _ways(machine, *pieces)
+    if shape.is_window:
+        made, groups, trees, links = _window_ways(machine, shape, pieces, near)
+    else:
+        made, groups, trees, links = _ways(machine, *pieces)
     every, which = _distinct(groups)
     shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
     engine, batch = machine.engine, problem.batch
     sent = shares.weights[which] * every[which, 0] * every[which, 3]
     sent *= engine.buffer_write_energy * every[which, 1:3].prod(axis=1) + machine.hop_energy * trees
-    if shape.is_window:
-        links = _apart(machine, made)
     passed = engine.buffer_read_energy + engine.buffer_write_energy + machine.hop_energy * links
     sent += batch * shares.passed[which] * passed
     copies = batch * shares.again[which] * (engine.buffer_write_energy + machine.hop_energy)
@@ -202,12 +204,8 @@ def _of_pieces(
     taken = np.where(possible, np.maximum(cycles, shares.weights[which][:, None] / machine.port_rate), 0.0)
     kept: dict[int, int] = {}
     parts = every[which][:, shape.summed].prod(axis=1)
-    kinds = [(parts == 1, most)]
-    if operator.is_mac:
-        kinds.append((parts > 1, most // 2))
-    else:  # windows are divided for the ways of what they read, which choose how
-        kinds += [(parts == n, most // 4) for n in distinct(parts).tolist() if 1 < n <= SHARED]
-        kinds += [((made == row).all(axis=1) & (parts > 1), 1) for row in sides(near)]
+    # a pool may have all grids of what it reads: the ways of that choose
+    kinds = [(parts == 1, most), (parts > 1, most // 2 if operator.is_mac else max(1, len(near)))]
     for price in prices:
         rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
         for kind, count in kinds:
@@ -272,7 +270,8 @@ class _Shares:
         machine, shape = problem.machine, shape_of(unit.layer.operator)
         port = machine.port_rate
         sizes = tuple(map(shape.extent, shape.laid))
-        cuts = np.array([cut for cut in product(*cut_menu(shape)) if prod(cut) <= atoms], dtype=np.int64)
+        most = FINER * atoms if shape.is_window else atoms
+        cuts = np.array([cut for cut in product(*cut_menu(shape)) if prod(cut) <= most], dtype=np.int64)
         tiles = []
         # few shares and cuts differ along an axis, so that sizes are told apart in small tables
         cut_of, share_of = np.empty_like(cuts), np.empty_like(groups)
@@ -348,18 +347,6 @@ def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[in
     return units[0], units[1], units[2], min(shape.extent(shape.laid[3]), together)
 
 
-def _apart(machine: TiledMachine, made: Int64s) -> Floats:
-    """Links between two engines that share a window, on average over all of them.
-
-    Of n in a row, each with all, they are `(n - 1/n) / 3` apart; along the zig-zag no more than on the machine.
-    """
-    k, h, w, ky, hy = made[:, :5].T
-    inside, across, down = made[:, 7] == 1, h * w, hy
-    links = np.where(inside, k, 1) * (across - 1 / across) + np.where(inside, ky, 1) * (down - 1 / down)
-    least: Floats = np.minimum(links, machine.width + machine.height) / 3
-    return least
-
-
 @lru_cache(maxsize=256)
 def _ways(
     machine: TiledMachine, blocks: int, rows: int, columns: int, parts: int
@@ -374,10 +361,38 @@ def _ways(
     return made, np.stack([k * ky, h * hy, w, p * py], axis=1), trees, links
 
 
+def _window_ways(
+    machine: TiledMachine, shape: Shape, pieces: Sequence[int], near: Sequence[Grid]
+) -> tuple[Int64s, Int64s, Floats, Floats]:
+    """As `_ways`, of a pool whose window is whole, or divided as the map that it reads, on grids of that.
+
+    There are no weights; links are those between two engines that share a window, on average over all pairs.
+    Of n in a row they are `(n - 1/n) / 3`; along the zig-zag no more than between any two of the machine.
+    """
+    blocks, rows, columns, _ = pieces
+    own, groups, _, _ = _ways(machine, blocks, 1, 1 if shape.summed[2] else columns, 1)
+    shared = [
+        grid
+        for grid in near
+        if grid.groups[1] * (grid.groups[2] if shape.summed[2] else 1) > 1
+        and grid.groups[3] == 1
+        and grid.groups[0] <= SPARE * blocks
+        and grid.groups[1] <= rows
+        and grid.groups[2] <= columns
+    ]
+    made = np.concatenate([own, sides(shared)])
+    groups = np.concatenate([groups, np.array([grid.groups for grid in shared]).reshape(-1, 4)])
+    k, h, w, ky, hy = made[:, :5].T
+    inside, across, down = made[:, 7] == 1, h * w, hy
+    links = np.where(inside, k, 1) * (across - 1 / across) + np.where(inside, ky, 1) * (down - 1 / down)
+    links = np.minimum(links, machine.width + machine.height) / 3
+    return made, groups.astype(np.int64), np.zeros(len(made)), links
+
+
 def tiling_of(
     operator: Operator, layout: Layout, batch: int
 ) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
-    """The borders of a layout's atoms; per axis of the tiling the group of every tile, and its number in that."""
+    """The borders of a layout's atoms; per axis of the tiling every tile's group, and its number in that."""
     cut = dict(zip(shape_of(operator).laid, layout.tiles(operator), strict=True))
     every = [cut.get(axis, WHOLE) for axis in range(5)]
     channels, rows, columns, parts, across = (tiles for tiles, _, _ in every)

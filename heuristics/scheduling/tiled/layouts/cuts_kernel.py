@@ -69,6 +69,8 @@ def best_cuts(
     busy = np.full((len(groups), KINDS), np.inf)
     inside = np.zeros((len(groups), KINDS))
     least = np.full(KINDS, np.inf)
+    # parts of a window lie where the map was made, so that nothing arrives between them
+    handover = 0 if spread else HANDOVER
     for n in range(len(groups)):
         least[:] = np.inf
         spot = 0
@@ -98,7 +100,7 @@ def best_cuts(
                 continue
             # in a chain an engine begins when the one before has finished its part of a box of results
             begun = boxes + chain - 1 if chained else boxes
-            taken = begun * terms * (part * cycles[spot] + HANDOVER)
+            taken = begun * terms * (part * cycles[spot] + handover)
             if chained and chain > 1:
                 taken += begun * (results * SUM_BYTES / boxes / port)
             elif not chained and chain * terms > 1:

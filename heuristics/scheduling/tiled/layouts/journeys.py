@@ -107,8 +107,8 @@ def journeys(
 
 
 def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | None, Touched]] | None:
-    """Along every coordinate of what is read, which of the axes that the reader is laid out along moves along it,
-    ``None`` where none does, and the producer's positions that a stretch of this axis touches.
+    """Along every coordinate of what is read, which of the axes that the reader is laid out along moves along
+    it, ``None`` where none does, and the producer's positions that a stretch of this axis touches.
 
     Parameters
     ----------
