@@ -79,8 +79,10 @@ class LayerAtomsRecord(Record):
         """The borders; in earlier documents a pool's window is a single part of size 1."""
         undivided = self.inputs == [0, 1] and not unit.layer.operator.is_mac
         parts = (0, shape_of(unit.layer.operator).parts) if undivided else tuple(self.inputs)
-        cuts = (tuple(along) for along in (self.samples, self.channels, self.rows, self.columns))
-        return Tiling(*cuts, parts, tuple(self.across))
+        samples, channels, rows, columns, across = (
+            tuple(along) for along in (self.samples, self.channels, self.rows, self.columns, self.across)
+        )
+        return Tiling(samples, channels, rows, columns, parts, across)
 
 
 class TransfersRecord(Record):
