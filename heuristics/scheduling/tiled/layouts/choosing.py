@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
@@ -24,15 +25,16 @@ from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
-    CUTS,
     Candidates,
     Layout,
     Layouts,
     candidates,
+    cut_menu,
     reads_outside,
 )
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
 
@@ -115,9 +117,10 @@ class LayoutChoice:
         for unit in problem.units:
             check(limits)
             late, outside = sum(read.late for read in unit.reads), reads_outside(unit)
-            key = unit.layer.operator, unit.layer.stored_weights, late, outside
+            near = self._beside(unit)
+            key = unit.layer.operator, unit.layer.stored_weights, late, outside, near
             if key not in known:
-                known[key] = _fitting(problem, unit, room, prices, most)
+                known[key] = _fitting(problem, unit, room, prices, most, near)
             if not known[key].layouts:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
             self._of.append(known[key])
@@ -160,6 +163,13 @@ class LayoutChoice:
                 self._near[end].append(pair)
         self.order: tuple[int, ...] = tuple(range(len(self._of)))
         self._cycles = self._beyond_others(self._flowing)
+
+    def _beside(self, unit: Unit) -> tuple[Grid, ...]:
+        """The grids of the map that a pool reads whose window may be divided."""
+        makers = [read.producer for read in unit.reads if read.producer is not None]
+        if not shape_of(unit.layer.operator).is_window or not makers:
+            return ()
+        return tuple({layout.grid: None for layout in self._of[makers[0]].layouts})
 
     def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
         """The layouts of the layer that makes an operand, and of the one that reads it."""
@@ -280,18 +290,28 @@ class LayoutChoice:
             changed[unit] = self._of[unit].layouts[pick]
         return tuple(changed)
 
+    def recut(self, unit: int, layout: Layout, numbers: random.Random) -> Layout:
+        """The same grid of a layer with more or fewer parts along one axis."""
+        axis = numbers.randrange(4)
+        menu = cut_menu(shape_of(self._problem.units[unit].layer.operator))[axis]
+        at = menu.index(layout.cuts[axis]) + numbers.choice((-1, 1))
+        if not 0 <= at < len(menu):
+            return layout
+        channels, rows, columns, parts = (menu[at] if i == axis else cut for i, cut in enumerate(layout.cuts))
+        return replace(layout, cuts=(channels, rows, columns, parts))
+
     def _pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same shares."""
         return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
 
 
 def _fitting(
-    problem: TiledProblem, unit: Unit, room: float, prices: Sequence[float], most: int
+    problem: TiledProblem, unit: Unit, room: float, prices: Sequence[float], most: int, near: Sequence[Grid]
 ) -> Candidates:
     """Layouts of a layer, with as few more atoms than wanted as fit a buffer; none where none fits."""
     atoms = most
     while True:
-        of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms)
+        of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms, near=near)
         if of.layouts or atoms >= SHARE:
             return of
         atoms = min(SHARE, 2 * atoms)
@@ -306,15 +326,3 @@ def _outside(of: Candidates, machine: TiledMachine) -> Floats:
     slowest = np.maximum(1.0 / machine.port_rate, pixels / machine.dram_rate)
     waits: Floats = of.inputs * slowest / atoms
     return waits
-
-
-def recut(layout: Layout, numbers: random.Random) -> Layout:
-    """The same grid with more or fewer parts along one axis."""
-    axis = numbers.randrange(4)
-    at = CUTS[axis].index(layout.cuts[axis]) + numbers.choice((-1, 1))
-    if not 0 <= at < len(CUTS[axis]):
-        return layout
-    channels, rows, columns, parts = (
-        CUTS[axis][at] if i == axis else cut for i, cut in enumerate(layout.cuts)
-    )
-    return replace(layout, cuts=(channels, rows, columns, parts))

@@ -19,7 +19,7 @@ from tilewright.foundation.arrays import Floats
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import planned
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layouts
-from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice, recut
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.planning import price_of
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -167,7 +167,7 @@ class Stretches:
             first = turns.stop + numbers.randint(*APART)
             if numbers.random() < CUTS:
                 unit = numbers.choice(units)
-                other = (*moved[:unit], recut(moved[unit], numbers), *moved[unit + 1 :])
+                other = (*moved[:unit], self.choice.recut(unit, moved[unit], numbers), *moved[unit + 1 :])
             else:
                 dearer = price * 2.0 ** numbers.uniform(*DEARER)
                 other = self.choice.rechosen(moved, units, dearer, numbers, SPREAD)
