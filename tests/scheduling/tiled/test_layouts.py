@@ -180,7 +180,7 @@ def test_shares_have_the_best_cuts_of_their_kind(price: float, kernel: int) -> N
     problem = TiledProblem(
         _two_layers(kernel), load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp")
     )
-    rng, kinds = random.Random(1), set[tuple[bool, bool]]()
+    rng, kinds = random.Random(1), set[tuple[bool, ...]]()
     for unit in problem.units:
         of = candidates(problem, unit, room=0.5, prices=(price,), most=4, atoms=4)
         for at in rng.sample(range(len(of.layouts)), min(4, len(of.layouts))):
@@ -194,9 +194,10 @@ def test_shares_have_the_best_cuts_of_their_kind(price: float, kernel: int) -> N
     assert len(kinds) > 1
 
 
-def _kind(cuts: tuple[int, ...]) -> tuple[bool, bool]:
-    """Whether sums are cut, and whether only pixels are."""
-    return cuts[3] > 1, cuts[3] == 1 and cuts[1] * cuts[2] > 1
+def _kind(cuts: tuple[int, ...]) -> tuple[bool, ...]:
+    """Whether the sum is cut, whether pixels with it, and without it whether columns or rows alone."""
+    _, rows, columns, parts = (cut > 1 for cut in cuts)
+    return parts, parts and (rows or columns), not parts and columns, not parts and rows and not columns
 
 
 def _two_layers(kernel: int) -> Network:

@@ -17,8 +17,8 @@ HANDOVER = 16
 SUM_BYTES = 4
 """Bytes of an unfinished sum."""
 
-KINDS = 8
-"""Kinds of cuts: those that cut rows, columns and the sum, or not."""
+KINDS = 5
+"""Kinds of cuts: of neither pixels nor sums, of rows, of columns, of sums, and of sums and pixels."""
 
 
 @compiled
@@ -98,7 +98,10 @@ def best_cuts(
             time += (fetch[spot] - weights[spot]) * pixels / dram
             sums = (cuts[c, 3] * chain - 1) * results * (many // chain) * SUM_BYTES
             spent = sums * (read + write) + many * boxes * cuts[c, 3] * weights[spot] * read
-            kind = (cuts[c, 1] > 1) + 2 * (cuts[c, 2] > 1) + 4 * (cuts[c, 3] > 1)
+            if cuts[c, 3] > 1:
+                kind = 4 if cuts[c, 1] * cuts[c, 2] > 1 else 3
+            else:
+                kind = 2 if cuts[c, 2] > 1 else (1 if cuts[c, 1] > 1 else 0)
             if price * time + spent < least[kind]:
                 least[kind] = price * time + spent
                 best[n, kind], busy[n, kind], inside[n, kind] = c, taken, spent
