@@ -190,7 +190,7 @@ def test_shares_have_the_best_cuts_of_their_kind(price: float, kernel: int) -> N
     problem = TiledProblem(
         _two_layers(kernel), load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp")
     )
-    rng, kinds, near = random.Random(1), set[tuple[bool, bool]](), list[Grid]()
+    rng, kinds, near = random.Random(1), set[tuple[bool, ...]](), list[Grid]()
     for unit in problem.units:
         shape = shape_of(unit.layer.operator)
         of = candidates(problem, unit, room=0.5, prices=(price,), most=4, atoms=4, near=near)
@@ -207,10 +207,12 @@ def test_shares_have_the_best_cuts_of_their_kind(price: float, kernel: int) -> N
     assert len(kinds) > 1
 
 
-def _kind(shape: Shape, cuts: tuple[int, ...]) -> tuple[bool, bool]:
-    """Whether sums are cut, and whether only pixels are."""
-    terms, pixels = (cuts[1] * cuts[2], 1) if shape.is_window else (cuts[3], cuts[1] * cuts[2])
-    return terms > 1, terms == 1 and pixels > 1
+def _kind(shape: Shape, cuts: tuple[int, ...]) -> tuple[bool, ...]:
+    """Whether the sum is cut, whether pixels with it, and without it whether columns or rows alone."""
+    _, rows, columns, parts = (cut > 1 for cut in cuts)
+    if shape.is_window:
+        return rows or columns, False, False, False
+    return parts, parts and (rows or columns), not parts and columns, not parts and rows and not columns
 
 
 def _two_layers(kernel: int) -> Network:

@@ -248,10 +248,9 @@ class _Shares:
 
     Attributes
     ----------
-    cuts : the best ones without cuts of pixels and sums, with cuts of pixels, and with cuts of sums, shape
-        (shares, 3, 4)
+    cuts : the best ones of each of `KINDS`, shape (shares, `KINDS`, 4)
     cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished
-        sums and of weights that every atom reads, shape (shares, 3)
+        sums and of weights that every atom reads, shape (shares, `KINDS`)
     weights, inputs : bytes of a share's weights and of its other operands
     again : bytes of inputs that engines are sent beyond one copy of all
     passed : bytes of unfinished sums that engines pass on

@@ -50,6 +50,9 @@ SHARE = 64
 EARLY = 0.7
 """Part of a layer's weights that arrives before it begins."""
 
+CROWDING = 0.2
+"""Part of the time in which weights pass a port that other bytes lose by it, however early they come."""
+
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
 
@@ -235,6 +238,7 @@ class LayoutChoice:
         of = self._of[unit]
         cycles = of.cycles * self._problem.batch
         waits = np.maximum(0.0, self._waits(of) - cycles)
+        waits += CROWDING * of.weights / self._problem.machine.port_rate
         if reads_outside(self._problem.units[unit]):
             waits = waits + _outside(of, self._problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)

@@ -17,8 +17,8 @@ HANDOVER = 16
 SUM_BYTES = 4
 """Bytes of an unfinished sum."""
 
-KINDS = 3
-"""Kinds of cuts: without cuts of pixels and sums, with cuts of pixels alone, and with cuts of sums."""
+KINDS = 5
+"""Kinds of cuts: of neither pixels nor sums, of rows, of columns, of sums, and of sums and pixels."""
 
 
 @compiled
@@ -110,7 +110,12 @@ def best_cuts(
             time += (fetch[spot] - weights[spot]) * pixels / dram
             sums = (terms * chain - 1) * results * (many // chain) * SUM_BYTES
             spent = sums * (read + write) + many * boxes * terms * weights[spot] * read
-            kind = 2 if terms > 1 else (1 if boxes > cuts[c, 0] else 0)
+            if terms > 1:
+                kind = 4 if boxes > cuts[c, 0] else 3
+            elif boxes > cuts[c, 0]:
+                kind = 2 if cuts[c, 2] > 1 else 1
+            else:
+                kind = 0
             if price * time + spent < least[kind]:
                 least[kind] = price * time + spent
                 best[n, kind], busy[n, kind], inside[n, kind] = c, taken, spent
