@@ -24,7 +24,8 @@ from tilewright.formulation.scheduling.herald.search import ScheduleGoal, Schedu
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.lower_bounds import long_tasks
 from tilewright.solvers.scheduling.herald.lower_bounds.bounds import SAFETY, basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks, Span, spans_with
+from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks, spans_with
+from tilewright.solvers.scheduling.herald.lower_bounds.window_relaxation import Span, WindowRelaxation
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
