@@ -106,6 +106,6 @@ def test_beams_over_merged_tasks_improve_the_whole(objective: ScheduleObjective)
     improver = Improver(problem, options, 0, [prices])
     for _ in range(2):
         improver.turn(search, until=search.limits.elapsed + 1.0)
-    assert improver._spent["merged"] > 0
+    assert improver._spent["merged tasks"] > 0
     plain = problem_of([[task.options for task in problem.tasks if task.instance == "net/0"][:4]] * 6)
-    assert "merged" not in Improver(plain, feasible_options(plain), 0, [even_prices(plain)])._spent
+    assert "merged tasks" not in Improver(plain, feasible_options(plain), 0, [even_prices(plain)])._spent

@@ -90,7 +90,8 @@ class _Program:
                 return None
             case status if status != pywraplp.Solver.OPTIMAL:
                 raise TimeoutError
-        return self._solver.Objective().Value()
+        cost: float = self._solver.Objective().Value()
+        return cost
 
     def _has_room(self, task: int, chosen: int | None) -> bool:
         """Whether some window has a part of a task, by the option that is chosen."""
