@@ -74,7 +74,10 @@ class Improver:
         self._turns = 0
 
     def run(self, search: ScheduleSearch, until: float = math.inf) -> None:
-        """Take turns until the search is done, or has lasted so many seconds."""
+        """Take turns until the search is done, or has lasted so many seconds.
+
+        Beams go on for a while beyond that: cut to what is left until then, they would be too narrow to gain.
+        """
         while not search.done and search.limits.elapsed < until:
             self.turn(search, until)
 

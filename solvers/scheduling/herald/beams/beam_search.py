@@ -35,7 +35,7 @@ _GUIDES = (3e-4, 0.1), (3e-3, 3.0)  # of the horizon, drawn evenly by their loga
 _AIMS = (1.0, 1.25, 1.5, 2.0), (0.7, 0.85, 1.0, 1.25, 1.5)  # of the gap of the incumbent; with few chains
 _TELLING = (ALL,), (ALL, Telling(0.9, chains=True), *(Telling(part, chains=False) for part in _HEAVIEST))
 _ANEW = 4.0  # the same, where an attempt begins
-_PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time, for a search of all, of a part
+_PARTS = (0.005, 0.01, 0.02), (0.002, 0.005, 0.01, 0.02)  # of the time left, for a search of all, of a part
 _TURN = 0.04  # of the time left, for searches one after the other
 _NARROW = 10  # the least width that this may leave
 _WHOLE, _MOST = 0.15, 10.0  # of the time left, and seconds at most, in which all is searched
@@ -136,19 +136,18 @@ class BeamSearch:
         self.count = self._chaining.count
         """Chains of tasks."""
 
-    def turn(self, search: ScheduleSearch, until: float = math.inf) -> None:
+    def turn(self, search: ScheduleSearch) -> None:
         """Searches for a part of the time that is left: what a single one gains says little.
 
         Parameters
         ----------
         search : is offered what is better
-        until : when all searches end at the latest, in seconds of the search
         """
-        left = Pace.seconds(search, until)
+        left = Pace.seconds(search)
         end = search.limits.elapsed + (_TURN * left if left < math.inf else 0.0)
-        self.round(search, until=until)
+        self.round(search)
         while not search.done and search.limits.elapsed < end:
-            self.round(search, until=until)
+            self.round(search)
 
     def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
         """One search, and a walk of as much time from what it finds.
@@ -204,12 +203,8 @@ class BeamSearch:
         return self._attempts.anew or self._attempts.spent < most or self._random.random() < _RARELY
 
     def _affordable(self, search: ScheduleSearch, shape: Shape, part: Part, until: float) -> int:
-        """The width of a search that takes a part of all time, or of what is left until its given end.
-
-        What is left of all time becomes ever shorter, and searches would become too narrow to gain.
-        """
-        passed = search.limits.elapsed if until == math.inf else 0.0
-        seconds = self._random.choice(_PARTS[part.kept > 0]) * (passed + Pace.seconds(search, until))
+        """The width of a search that takes a part of the time that is left."""
+        seconds = self._random.choice(_PARTS[part.kept > 0]) * Pace.seconds(search, until)
         if not self._unit or seconds == math.inf:
             return shape.width
         width = int(seconds / (self._unit * self._size(shape._replace(width=1), part)))
