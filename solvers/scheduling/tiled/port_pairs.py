@@ -77,15 +77,15 @@ def ports_suffice(pair: LayerPair, engines: int, port: float, others: float) -> 
     """
     if engines * port <= others:
         return False
-    near = _Earned(pair, engines, port, others, POINTS, rectangles=False)
+    near = Earned(pair, engines, port, others, POINTS, rectangles=False)
     prices = min((_cheapest(near.worth, start) for start in STARTS), key=near.worth)
     if near.worth(prices) >= 1:
         return True
-    proven = _Earned(pair, engines, port, others, CELLS, rectangles=True).worth(prices)
+    proven = Earned(pair, engines, port, others, CELLS, rectangles=True).worth(prices)
     return proven * (1 + ROUNDING) >= 1
 
 
-class _Earned:
+class Earned:
     """What all engines earn at most at some prices.
 
     Parameters
