@@ -206,7 +206,8 @@ def test_rectangles_of_any_size_err_upwards(seed: int) -> None:
         exact = Earned(pair, engines, port, 0.0, 60 * cells, rectangles=False)
         proven = Earned(pair, engines, port, 0.0, cells, rectangles=True)
         for _ in range(10):
-            prices = float(np.exp(rng.normal(0, 2))), float(rng.uniform(0.1, 1)), float(rng.uniform(0, 0.5))
+            worth, own = np.exp(rng.normal(0, 3)), rng.choice([0.0, rng.uniform(0, 0.5)])
+            prices = float(worth), float(rng.uniform(0.01, 1)), float(own)
             assert exact.worth(prices) <= proven.worth(prices) * (1 + 1e-12)
 
 
