@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from math import inf
 
@@ -21,6 +22,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled import joint_bounds
 from tilewright.solvers.scheduling.tiled.bounds import bound_key
 from tilewright.solvers.scheduling.tiled.copies import (
     Prices,
@@ -220,6 +222,18 @@ def test_layers_of_one_tensor_have_the_time_of_the_freest() -> None:
     assert over._outside[0] == 0
 
 
+@pytest.mark.parametrize("seed", [3, 6, 11])
+def test_long_intervals_of_cycles_say_less(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its first cycle, and what its last one needs."""
+    problem = random_problem(seed)
+    over = CopiesOverCycles(problem, size_bounds(problem))
+    keys = []
+    for fine in (1.0005, 1.5):
+        monkeypatch.setattr(joint_bounds, "FINE", fine)
+        keys.append(over.least_key())
+    assert keys[1] < Fraction(99, 100) * keys[0]
+
+
 def test_cycles_below_all_windows_have_no_plan() -> None:
     """With fewer cycles than all engines need for a layer the copies are infinite."""
     problem = random_problem(6)
@@ -265,6 +279,14 @@ def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer(system: st
     problem = TiledProblem(network, load_tiled_machine(system), tiled_objective("edp"))
     for size in (AtomSize(1, 2, 8, 4), AtomSize(2, 2, 4, 4), AtomSize(2, 1, 4, 8), AtomSize(1, 1, 8, 8)):
         check_deals(problem, [size])
+
+
+def test_power_that_flows_all_the_time_counts_once() -> None:
+    """It counts for the cycles of the bound, and for those of a plan beyond."""
+    network = Network("halves", [Layer("a", conv2d(k=8, c=64, r=1, s=1, h=8, w=8), "t")])
+    machine = load_tiled_machine(TWO_ENGINES[0])
+    machine = replace(machine, engine=replace(machine.engine, static_power=1e4))
+    check_deals(TiledProblem(network, machine, tiled_objective("edp")), [AtomSize(4, 8, 64, 8)])
 
 
 def test_a_copy_of_weights_costs_its_write_its_link_and_the_reads_of_one_more_array() -> None:

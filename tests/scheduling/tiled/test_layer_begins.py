@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key
-from tilewright.solvers.scheduling.tiled.layer_begins import LayerLoads, layer_begins, layer_loads
+from tilewright.solvers.scheduling.tiled.layer_begins import LayerLoads, following, layer_begins, layer_loads
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_cycles, whole_layers
 from tilewright.workloads.mapping.convolutions import conv2d, transposed_conv2d
 from tilewright.workloads.mapping.einsum import nest
@@ -103,20 +104,19 @@ def test_a_plan_that_fetches_computes_and_stores_in_turn_takes_little_more() -> 
 def test_weights_that_fit_the_buffers_may_be_there_before_their_layer_begins() -> None:
     """The second layer needs all of the first, which computes for longer than all weights take to come."""
     layers = [
-        Layer("a", conv2d(k=4, c=4, r=1, s=1, h=8, w=8), "test"),
-        Layer("b", conv2d(k=1, c=4, r=8, s=8, h=8, w=8), "test"),
+        Layer("a", conv2d(k=1, c=1, r=4, s=4, h=11, w=11), "test"),
+        Layer("b", conv2d(k=4, c=1, r=8, s=8, h=8, w=8), "test"),
     ]
     machine = load_tiled_machine("atomic-2x2[engines=1x1,array=1x1,dram=1000,port=0.5]")
-    network = Network("late", layers, [Link("a", "b", "I", "x", 256)])
-    problem = TiledProblem(network, machine, tiled_objective("makespan"))
-    dag = problem.dag([AtomSize(1, 4, 4, 4), AtomSize(1, 1, 1, 1)])
-    order = np.arange(dag.tasks, dtype=np.int32)
-    plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), order)
-    assert size_bounds(problem).cycles <= problem.evaluate(dag, plan).cycles < 1024 + 256 / 0.5
+    network = Network("late", layers, [Link("a", "b", "I", "x", 64)])
+    loads, whole = loads_of(TiledProblem(network, machine, tiled_objective("makespan")))
+    assert loads.weights.tolist() == [16, 256]
+    # what is left to pass the port behind the first layer are four results
+    assert following(whole, machine, loads, 0) == (1024 + 256, 1024 + 4 / 0.5)
 
 
 def test_a_sample_begins_before_others_are_done() -> None:
-    """Each of four samples goes through both layers before the next one does; nothing leaves before."""
+    """Each of four samples goes through both layers before the next one does; so do results that leave."""
     layers = [
         Layer("a", conv2d(k=1, c=16, r=1, s=1, h=4, w=4), "test"),
         Layer("b", conv2d(k=4, c=1, r=4, s=4, h=4, w=4), "test"),
@@ -132,7 +132,8 @@ def test_a_sample_begins_before_others_are_done() -> None:
         begins = layer_begins(whole, machine, loads)
         assert (begins <= begun(problem, dag, plan, finished=False)).all()
         assert begins[1] == 256
-        over = CopiesOverCycles(problem, size_bounds(problem))
+        narrow = replace(problem, machine=load_tiled_machine("atomic-2x2[engines=1x1,port=0.01]"))
+        over = CopiesOverCycles(narrow, size_bounds(narrow))
         waiting.append([side.tolist() for side in over._waiting(whole)])
     assert waiting[0] == waiting[1]
 
