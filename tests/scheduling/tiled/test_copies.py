@@ -286,7 +286,11 @@ def test_power_that_flows_all_the_time_counts_once() -> None:
     network = Network("halves", [Layer("a", conv2d(k=8, c=64, r=1, s=1, h=8, w=8), "t")])
     machine = load_tiled_machine(TWO_ENGINES[0])
     machine = replace(machine, engine=replace(machine.engine, static_power=1e4))
-    check_deals(TiledProblem(network, machine, tiled_objective("edp")), [AtomSize(4, 8, 64, 8)])
+    problem = TiledProblem(network, machine, tiled_objective("edp"))
+    check_deals(problem, [AtomSize(4, 8, 64, 8)])
+    bounds = size_bounds(problem)
+    key = CopiesOverCycles(problem, bounds)._key(bounds.cycles, 0.0)
+    assert float(key) == pytest.approx(bounds.energy * bounds.cycles)
 
 
 def test_a_copy_of_weights_costs_its_write_its_link_and_the_reads_of_one_more_array() -> None:
