@@ -138,6 +138,19 @@ def test_a_sample_begins_before_others_are_done() -> None:
     assert waiting[0] == waiting[1]
 
 
+def test_a_part_of_a_sum_begins_before_all_channels_are_done() -> None:
+    """It reads all pixels of one channel of four; what finishes a result reads those of all."""
+    layers = [
+        Layer("a", conv2d(k=4, c=4, r=1, s=1, h=8, w=8), "test"),
+        Layer("b", conv2d(k=1, c=4, r=8, s=8, h=8, w=8), "test"),
+    ]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=1x1,dram=1000,port=1000]")
+    network = Network("channels", layers, [Link("a", "b", "I", "x", 256)])
+    loads, whole = loads_of(TiledProblem(network, machine, tiled_objective("makespan")))
+    assert layer_begins(whole, machine, loads)[1] <= 256
+    assert layer_begins(whole, machine, loads, finished=True)[1] == 1024
+
+
 def test_weights_of_scattered_results_may_come_later() -> None:
     """In a transposed convolution each of four taps makes pixels of its own."""
     spread = transposed_conv2d(k=16, c=16, p=8, q=8, r=2, s=2, stride=2)
