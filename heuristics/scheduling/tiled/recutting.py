@@ -101,7 +101,7 @@ def _spread(start: Start, stages: Stages) -> Iterator[Start]:
 def varied(
     start: Start, stages: Stages, numbers: random.Random, source: str, tried: set[Choice]
 ) -> Start | None:
-    """A start after one move; ``None`` where it changes nothing, was tried before, or an atom fits no buffer.
+    """A start after one move; ``None`` where that was tried before, or an atom fits no buffer.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def varied(
     stages : what makes plans
     numbers : which draw the move
     source : what the trace calls the plan
-    tried : choices of which plans were made; the move's is added
+    tried : choices of which plans were made, the start's among them; the move's is added
     """
     problem, chance = stages.search.problem.problem, numbers.random()
     sizes, order, mapping = start.sizes, start.order, start.mapping
@@ -120,7 +120,7 @@ def varied(
     if chance >= 1 - CUT:
         sizes = recut(problem, sizes, numbers)
     choice = start.region.name, sizes, order, mapping
-    if choice in tried or choice[1:] == (start.sizes, start.order, start.mapping):
+    if choice in tried:
         return None
     tried.add(choice)
     if sum(atom_count(*pair, problem.batch) for pair in zip(problem.units, sizes, strict=True)) > MOST_ATOMS:

@@ -9,17 +9,16 @@ in order of their begins and ends; all other tasks run in parts.
 from __future__ import annotations
 
 import heapq
-import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
-from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective
+from tilewright.formulation.scheduling.herald.problem import Option
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.scheduling.herald.lower_bounds.bounds import SAFETY
-from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front, raise_cost
 from tilewright.solvers.scheduling.herald.lower_bounds.window_relaxation import Span, WindowRelaxation
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
@@ -122,13 +121,7 @@ class LongTasks:
 
     def _raise(self, cost: float) -> None:
         """Report a bound on the makespan plus energy at its price."""
-        least = Fraction(cost) * (1 - SAFETY)
-        if self._search.problem.objective is ScheduleObjective.MAKESPAN:
-            self._front.makespan = max(self._front.makespan, Fraction(math.ceil(least)))
-            self._search.raise_bound(self._front.makespan, _SOURCE)
-        else:
-            self._front.add(self._price, Fraction(1), least)
-            self._search.raise_bound(self._front.least_product()[0], _SOURCE)
+        raise_cost(self._search, self._front, self._price, Fraction(cost) * (1 - SAFETY), _SOURCE)
 
 
 def spans_with(spans: Sequence[Span], task: int) -> Iterator[tuple[Span, ...]]:
