@@ -9,6 +9,7 @@ from itertools import count
 from random import Random
 from time import monotonic
 
+import numpy as np
 import pytest
 from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
 from tiled_plans import random_problem
@@ -24,7 +25,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
-from tilewright.heuristics.scheduling.tiled.movements import movements_of
+from tilewright.heuristics.scheduling.tiled.movements import carried, movements_of
 from tilewright.solvers.scheduling.tiled.exact import transfers
 from tilewright.solvers.scheduling.tiled.exact.incumbent import first_plans, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
@@ -150,6 +151,41 @@ def test_movements_of_a_plan_are_that_plan_again(seed: int) -> None:
             problem.evaluate(dag, made)
             movements, legal = other, legal + 1
     assert legal > 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_movements_are_carried_to_another_order(seed: int) -> None:
+    """To their own order all of them, at the same cost; to another one those of the same block and engine."""
+    random = Random(seed)
+    problem, dag = random_problem(random, "atomic-8x8[engines=3x2,array=4x4]")
+    machine = problem.machine
+    plan = complete(dag, machine, *layer_sequential(dag, machine))
+    movements = movements_of(dag, machine, plan, spread=4)
+    assert movements is not None
+    own = carried(movements, plan, np.arange(movements.uses.steps))
+    assert own is not None
+    for name in ("loaded", "source", "first", "last", "stored", "stored_last", "port"):
+        assert (getattr(own, name) == getattr(movements, name)).all()
+    engine = (plan.engine + 1) % machine.engines
+    step = (2 * plan.first).astype(np.int32)
+    other = complete(dag, machine, engine.astype(np.int32), step)
+    assert (other.first == step).all()
+    moved = carried(movements, other, 2 * np.arange(movements.uses.steps))
+    assert moved is not None
+    assert (moved.uses.order.engine == engine).all()
+    loads = moved.loaded
+    assert (moved.first <= moved.last).all()
+    assert (moved.last[loads] <= moved.uses.step[loads]).all()
+    assert (moved.last[loads] >= moved.uses.low[loads]).all()
+    before = {int(b): 2 * int(r) for b, r in zip(movements.uses.block, movements.last, strict=True)}
+    alone = [b for b in before if (movements.uses.block == b).sum() == 1]
+    again = {
+        int(b): int(r)
+        for b, r, loaded in zip(moved.uses.block, moved.last, loads, strict=True)
+        if loaded and b in alone
+    }
+    assert again
+    assert all(r == before[b] for b, r in again.items())
 
 
 def test_two_stages_give_the_same_plan_twice_and_keep_their_limits() -> None:

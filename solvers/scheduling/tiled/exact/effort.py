@@ -6,23 +6,29 @@ from fractions import Fraction
 
 from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 
-CLIMB_SHARE = 0.1
-"""Part of the time left that climbing from the heuristics' best plan may take."""
+ANNEAL_SHARE = 0.25
+"""Part of the time left that annealing the best plan may take."""
 
-CLIMBS_SHARE = 0.4
-"""Part of the time left in which climbs are repeated where energy counts."""
+ANNEALS_SHARE = 0.6
+"""Part of the time left in which annealing is repeated where energy counts."""
 
-FRUITLESS = 4
+FRUITLESS = 2
 """Of these, that bring nothing better one after the other, before others are given up."""
 
-CLIMB_FROM = 12
+ANNEAL_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 
-CLIMB_TRIALS = 60
-"""Trials per atom."""
+TRIALS = 2_000
+"""Changes per atom, at most."""
 
-ANNEAL_SHARE = 0.2
-"""Part of the time left after it that annealing the transfers of the best plan may take."""
+HEAT = 0.015
+"""Temperature at first, as a relative change of the objective."""
+
+ORDERS = 0.15
+"""Part of the changes that move an atom."""
+
+CHANGES = 2
+"""Changes per pair of transfers where order and places stand."""
 
 SEQUENCE_SHARE, FINER_SHARE = 0.4, 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them; for cycles alone the

@@ -71,7 +71,7 @@ class PricedProof(RoundProof):
         early = self.search.limits.share(effort.EARLY_SHARE)
         steps: tuple[Callable[[], None], ...] = (
             lambda: self.whole(early),
-            self.climbed,
+            self.annealed,
             self.polished,
             lambda: self.whole(self.search.limits),
         )
@@ -97,8 +97,10 @@ class PricedProof(RoundProof):
     # -- energy and cycles together -------------------------------------------------------------------
 
     def sequenced(self) -> Order | None:
-        """The same for cycles alone; then for energy and cycles together, at the price of the best plan."""
-        order, known = super().sequenced(), self.search.evaluation
+        """The same for cycles; then for energy and cycles together, at the price of an annealed plan."""
+        order = super().sequenced()
+        self.annealed()
+        known = self.search.evaluation
         if known is None or self.search.done:
             return order
         return self.lined(known.energy.total, known.cycles, effort.LINE_SHARE) or order
