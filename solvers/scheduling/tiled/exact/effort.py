@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 
-ANNEAL_SHARE = 0.25
+ANNEAL_SHARE = 0.35
 """Part of the time left that annealing the best plan may take."""
 
 ANNEALS_SHARE = 0.6
@@ -18,10 +18,10 @@ FRUITLESS = 2
 ANNEAL_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 
-TRIALS = 2_000
+TRIALS = 5_000
 """Changes per atom, at most."""
 
-HEAT = 0.015
+HEAT = 0.01
 """Temperature at first, as a relative change of the objective."""
 
 ORDERS = 0.15
@@ -37,7 +37,7 @@ last of them may take all of it."""
 CYCLES_SHARE = 0.1
 """Part of the time left that those for cycles alone may take where energy counts."""
 
-LINE_SHARE = 0.4
+LINE_SHARE = 0.25
 """Part of the time left that sequences may take for energy and cycles together."""
 
 SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000), (alike, 30_000))
