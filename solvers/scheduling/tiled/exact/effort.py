@@ -6,14 +6,14 @@ from fractions import Fraction
 
 from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 
-ANNEAL_SHARE = 0.35
-"""Part of the time left that annealing the best plan may take."""
+ANNEALS, ANNEAL_SHARE = 1, 0.35
+"""Annealings of the best plan, one after the other, and the part of the time left that they may take."""
 
-ANNEALS_SHARE = 0.6
-"""Part of the time left in which annealing is repeated where energy counts."""
+ANNEALS_PRICED, ANNEAL_SHARE_PRICED = 3, 0.8
+"""The same where energy counts, on which windows and orders say little: short annealings find nothing."""
 
-FRUITLESS = 2
-"""Of these, that bring nothing better one after the other, before others are given up."""
+EARLY_ANNEAL_SHARE = 0.2
+"""Part of the time left that one more may take before sequences are priced by its plan."""
 
 ANNEAL_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""

@@ -71,14 +71,25 @@ class RoundProof(StatedPlans):
     turns = 0
     """Annealings so far."""
 
-    def annealed(self) -> None:
-        """Improve the best plan that is known, so that less is left to be stated; every turn draws anew."""
-        if not self.search.done and self.instance.tasks >= effort.ANNEAL_FROM:
-            annealed_together(self.search, effort.ANNEAL_SHARE, self.turns, effort.TRIALS)
-            self.turns += 1
+    def annealed(self, share: float, number: int = 1) -> None:
+        """Improve the best plan that is known, so that less is left to be stated.
+
+        Parameters
+        ----------
+        share : part of the time left that all annealings may take
+        number : of annealings of equal time, each of which draws anew
+        """
+        within = self.search.within(self.search.limits.share(share))
+        for left in range(number, 0, -1):
+            if not self.search.done and self.instance.tasks >= effort.ANNEAL_FROM:
+                annealed_together(within, 1 / left, self.turns, effort.TRIALS)
+                self.turns += 1
 
     sequence_share, polish_share = effort.SEQUENCE_SHARE, effort.POLISH_SHARE
     """Parts of the time left that sequences may take for cycles alone, and windows of the best plan."""
+
+    anneals, anneal_share = effort.ANNEALS, effort.ANNEAL_SHARE
+    """Annealings in turn, and the part of the time left that they may take."""
 
     def sequenced(self) -> Order | None:
         """Bounds of sequences of rounds, and the best order that follows one."""
@@ -170,14 +181,8 @@ class RoundProof(StatedPlans):
                 self.placed(order)
 
     def improved(self) -> None:
-        """Better plans close to the best one; where energy counts annealing finds more than windows."""
-        search, fruitless = self.search, 0
-        limits = search.limits.share(effort.ANNEALS_SHARE)
-        self.annealed()
-        while self.priced and fruitless < effort.FRUITLESS and not (search.done or limits.expired):
-            key = search.key
-            self.annealed()
-            fruitless = fruitless + 1 if search.key == key else 0
+        """Better plans close to the best one, by annealing and by windows."""
+        self.annealed(self.anneal_share, self.anneals)
         self.polished()
 
     def targeted(self, part: Fraction, share: float) -> None:
