@@ -12,6 +12,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.layouts.beside import followers
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, Layouts, tiling_of
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -28,7 +29,7 @@ def arranged(
     An engine makes all channels of some pixels before it goes on to the next ones, and finishes a sum before
     it begins another, so that results leave while others are computed.  Where engines share a sum, the next
     one adds its part when the one before has finished with a box of results, or the last one adds all parts
-    up at the end.
+    up at the end.  Layers that run beside others have these layers' turns, see `followers`.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def arranged(
         k, h, w, part = np.ix_(*number)
         parts = layout.grid.groups[3]
         box, boxes = (h * turns[2] + w) * turns[0] + k, turns[0] * turns[1] * turns[2]
-        engine = layout.grid.engines(problem.machine.width)[np.ix_(*group)]
+        engine = layout.engines(problem.machine.width)[np.ix_(*group)]
         if dag.slots[unit] > len(group[3]):
             turn = np.concatenate([box * turns[3] + part, boxes * turns[3] + box], axis=3)
             engine = np.concatenate([engine, engine[..., -1:]], axis=3)
@@ -64,11 +65,16 @@ def arranged(
         engines += [engine.ravel()] * problem.batch
         steps += [turn.ravel() + sample * count for sample in range(problem.batch)]
         counts.append(problem.batch * count)
-    now = 0
-    begins = [0] * len(counts)
-    for unit in range(len(counts)) if order is None else order:
-        begins[unit] = now
-        now += counts[unit]
+    now, begins = 0, [0] * len(counts)
+    turns = range(len(counts)) if order is None else order
+    beside = followers(problem, layouts, turns)
+    following = {unit for units in beside.values() for unit in units}
+    for unit in turns:
+        if unit not in following:
+            together = [unit, *beside.get(unit, ())]
+            for each in together:
+                begins[each] = now
+            now += max(counts[each] for each in together)
     begun = np.repeat(np.array(begins), np.diff(dag.base))
     return dag, np.concatenate(engines).astype(np.int32), (begun + np.concatenate(steps)).astype(np.int32)
 

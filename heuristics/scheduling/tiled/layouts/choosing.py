@@ -89,6 +89,8 @@ class LayoutChoice:
 
     Attributes
     ----------
+    problem, room : as given
+    of : the layouts of every layer
     order : in which layers run, by default the network's
 
     Raises
@@ -107,10 +109,10 @@ class LayoutChoice:
         limits: Limits | None = None,
         hasty: bool = False,
     ) -> None:
-        self._problem, self._limits = problem, limits
+        self.problem, self.room, self._limits = problem, room, limits
         begun = limits.clock() if limits is not None else 0.0
         known: dict[object, Candidates] = {}
-        self._of: list[Candidates] = []
+        self.of: list[Candidates] = []
         prices = tuple(price * multiple for multiple in PRICES)
         for unit in problem.units:
             check(limits)
@@ -120,7 +122,7 @@ class LayoutChoice:
                 known[key] = _fitting(problem, unit, room, prices, most)
             if not known[key].layouts:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
-            self._of.append(known[key])
+            self.of.append(known[key])
         inner = [
             (index, read)
             for index, unit in enumerate(problem.units)
@@ -134,7 +136,7 @@ class LayoutChoice:
                 raise LimitReachedError("too little time for what layers take in pairs")
             if limits.remaining < PLANNED * kind * ways:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
-                self._of = [fewer[id(of)] for of in self._of]
+                self.of = [fewer[id(of)] for of in self.of]
         self._energy: dict[tuple[int, int], Floats] = {}
         self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
@@ -158,13 +160,13 @@ class LayoutChoice:
         for pair in self._energy:
             for end in pair:
                 self._near[end].append(pair)
-        self.order: tuple[int, ...] = tuple(range(len(self._of)))
+        self.order: tuple[int, ...] = tuple(range(len(self.of)))
         self._cycles = self._beyond_others(self._flowing)
 
     def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
         """The layouts of the layer that makes an operand, and of the one that reads it."""
         assert read.producer is not None
-        return self._of[read.producer], self._of[index]
+        return self.of[read.producer], self.of[index]
 
     def _way(self, index: int, read: Read) -> object:
         """What operands have in common whose ways take the same."""
@@ -174,7 +176,7 @@ class LayoutChoice:
     def _told(self, index: int, read: Read) -> _Way | None:
         """What an operand's way takes for one sample; ``None`` where coordinates mix on it."""
         made, wanted = self._ends(index, read)
-        ways = journeys(self._problem, index, read, made.layouts, wanted.layouts)
+        ways = journeys(self.problem, index, read, made.layouts, wanted.layouts)
         if ways is None:
             return None
         if read.late:
@@ -184,13 +186,13 @@ class LayoutChoice:
         busy = np.maximum(wanted.cycles, ahead)
         beyond = np.maximum(0.0, ahead + ways.arrival - busy)
         first = ways.arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
-        flowing = beyond + last_waits(self._problem, index, read, made, wanted, first)
+        flowing = beyond + last_waits(self.problem, index, read, made, wanted, first)
         return _Way(ways.energy, flowing, beyond + first)
 
     def _add(self, pair: tuple[int, int], way: _Way) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
         for table, more in zip((self._energy, self._flowing, self._whole), way, strict=True):
-            table[pair] = table.get(pair, 0.0) + self._problem.batch * more
+            table[pair] = table.get(pair, 0.0) + self.problem.batch * more
 
     def waiting(self) -> LayoutChoice:
         """The same choice where no results arrive while others are made."""
@@ -202,13 +204,13 @@ class LayoutChoice:
     def apart(self) -> LayoutChoice:
         """The same choice in the order of `order_apart`."""
         choice = copy(self)
-        choice.order = order_apart(self._problem.units)
+        choice.order = order_apart(self.problem.units)
         choice._cycles = choice._beyond_others(self._flowing)
         return choice
 
     def _beyond_others(self, cycles: Mapping[tuple[int, int], Floats]) -> dict[tuple[int, int], Floats]:
         """What is left of the waits of pairs of layers beyond the work of the layers between them."""
-        work = [float(self._of[unit].cycles.min()) * self._problem.batch for unit in self.order]
+        work = [float(self.of[unit].cycles.min()) * self.problem.batch for unit in self.order]
         ends = np.concatenate([[0.0], np.cumsum(work)])
         at = {unit: place for place, unit in enumerate(self.order)}
         return {
@@ -218,24 +220,24 @@ class LayoutChoice:
 
     def _waits(self, wanted: Candidates) -> Floats:
         """Cycles in which weights pass a port that do not come before their layer begins."""
-        waits: Floats = (1.0 - EARLY) * wanted.weights / self._problem.machine.port_rate
+        waits: Floats = (1.0 - EARLY) * wanted.weights / self.problem.machine.port_rate
         return waits
 
     def _own(self, unit: int, price: float) -> Floats:
-        of = self._of[unit]
-        cycles = of.cycles * self._problem.batch
+        of = self.of[unit]
+        cycles = of.cycles * self.problem.batch
         waits = np.maximum(0.0, self._waits(of) - cycles)
-        if reads_outside(self._problem.units[unit]):
-            waits = waits + _outside(of, self._problem.machine)
+        if reads_outside(self.problem.units[unit]):
+            waits = waits + _outside(of, self.problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)
         return costs
 
     def best(self, price: float) -> Layouts:
         """The layouts of least estimate; raises `LimitReachedError` where limits strike before."""
-        own = [self._own(unit, price) for unit in range(len(self._of))]
+        own = [self._own(unit, price) for unit in range(len(self.of))]
         pairs = {pair: energy + price * self._cycles[pair] for pair, energy in self._energy.items()}
         picks, _ = least_choice(own, pairs, limits=self._limits)
-        return tuple(of.layouts[pick] for of, pick in zip(self._of, picks, strict=True))
+        return tuple(of.layouts[pick] for of, pick in zip(self.of, picks, strict=True))
 
     def rechosen(
         self,
@@ -269,7 +271,7 @@ class LayoutChoice:
             if first in at and second in at:
                 pairs[at[first], at[second]] = table
                 continue
-            pick = self._pick(second if first in at else first, layouts[second if first in at else first])
+            pick = self.pick(second if first in at else first, layouts[second if first in at else first])
             if pick is not None and first in at:
                 own[at[first]] = own[at[first]] + table[:, pick]
             elif pick is not None:
@@ -277,12 +279,33 @@ class LayoutChoice:
         picks, _ = least_choice(own, pairs)
         changed = list(layouts)
         for unit, pick in zip(units, picks, strict=True):
-            changed[unit] = self._of[unit].layouts[pick]
+            changed[unit] = self.of[unit].layouts[pick]
         return tuple(changed)
 
-    def _pick(self, unit: int, layout: Layout) -> int | None:
+    def among_others(self, layouts: Layouts, unit: int, price: float) -> Floats:
+        """What each layout of one layer is estimated to cost while all others stay.
+
+        What lies between it and layers that run beside others is not counted.
+
+        Parameters
+        ----------
+        layouts : of all layers
+        unit : the layer
+        price : pJ that a cycle is worth
+        """
+        costs = self._own(unit, price).copy()
+        for pair in self._near[unit]:
+            first, second = pair
+            other = second if first == unit else first
+            pick = self.pick(other, layouts[other])
+            if pick is not None:
+                table = self._energy[pair] + price * self._cycles[pair]
+                costs += table[:, pick] if first == unit else table[pick]
+        return costs
+
+    def pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts has the same shares."""
-        return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
+        return next((i for i, of in enumerate(self.of[unit].layouts) if of.shares == layout.shares), None)
 
 
 def _fitting(

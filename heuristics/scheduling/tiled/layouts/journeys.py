@@ -21,6 +21,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
+from tilewright.heuristics.scheduling.tiled.lists import zigzag
 
 Cuts = tuple[int, ...]
 Touched = Callable[[int, int], Int64s]
@@ -180,6 +181,11 @@ def _places(layouts: Sequence[Layout], machine: TiledMachine, *, last: bool) -> 
     made: tuple[Int64s, Int64s] = places(
         sides([layout.grid for layout in layouts]), machine.width, machine.engines, last
     )
+    for engines, layout in zip(made[1], layouts, strict=True):
+        if layout.along:
+            used = engines >= 0
+            turn = zigzag(machine).argsort()[engines[used]]
+            engines[used] = np.array(layout.along, dtype=np.int64)[turn]
     return made
 
 

@@ -1,0 +1,311 @@
+"""Layers beside others: a layer runs on engines that another one, its leader, leaves idle, in its turns.
+
+Few shares of a small layer are as large as all engines could make them at once: 18 groups of channels by
+three of pixels leave ten of 64 engines idle for as long as the layer takes.  A layer that neither reads its
+results nor makes what it reads may run there meanwhile.  It then has fewer engines and takes longer, which
+costs nothing while its leader takes as long, and fewer engines are sent copies of what it reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.arrays import Floats, Int64s
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
+    Candidates,
+    Layout,
+    Layouts,
+    Shares,
+    smallest_pieces,
+)
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
+from tilewright.heuristics.scheduling.tiled.layouts.grids import even_groups, grid_of
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
+from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import ways
+from tilewright.heuristics.scheduling.tiled.lists import zigzag
+
+NEAR = 8
+"""Turns of the order between a layer and its leader at most."""
+
+LEADERS = 4
+"""Layouts of a leader that a layer is tried beside, those that cost least first."""
+
+TRIED = 8
+"""Layouts of a layer beside each of them of which the ways of operands and results are counted."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A layer that may run beside another one.
+
+    Parameters
+    ----------
+    gain : pJ that this is estimated to spare, with cycles at their price
+    layouts : of both layers
+    """
+
+    gain: float
+    layouts: dict[int, Layout]
+
+
+def followers(problem: TiledProblem, layouts: Sequence[Layout], order: Sequence[int]) -> dict[int, list[int]]:
+    """Per leader, the layers that can run beside it.
+
+    A layer can where all that it reads is made before the leader's turns and all that read it follow them, and
+    where neither the leader nor others beside it have one of its engines.  All other layers have turns of
+    their own.
+
+    Parameters
+    ----------
+    layouts : of all layers
+    order : in which layers run
+    """
+    beside: dict[int, list[int]] = {}
+    asked = [unit for unit in order if layouts[unit].leader is not None]
+    if not asked:
+        return beside
+    precedence = Precedence(problem.units, order)
+    taken: dict[int, set[int]] = {}
+    for unit in asked:
+        leader = layouts[unit].leader
+        assert leader is not None
+        if layouts[leader].leader is not None or not precedence.allows(unit, leader):
+            continue
+        used = taken.setdefault(leader, _used(problem, leader, layouts[leader]))
+        mine = _used(problem, unit, layouts[unit])
+        if used.isdisjoint(mine):
+            used |= mine
+            precedence.place[unit] = precedence.place[leader]
+            beside.setdefault(leader, []).append(unit)
+    return beside
+
+
+class Precedence:
+    """Which layers may run in the turns of which other ones.
+
+    Attributes
+    ----------
+    place : of every layer in the order
+    """
+
+    def __init__(self, units: Sequence[Unit], order: Sequence[int]) -> None:
+        self.place = [0] * len(units)
+        for at, unit in enumerate(order):
+            self.place[unit] = at
+        self._made = [
+            {read.producer for read in unit.reads if read.producer is not None and read.producer != at}
+            for at, unit in enumerate(units)
+        ]
+        self._readers: list[set[int]] = [set() for _ in units]
+        for at, made in enumerate(self._made):
+            for producer in made:
+                self._readers[producer].add(at)
+
+    def allows(self, unit: int, leader: int) -> bool:
+        """Whether all that a layer reads comes before another one, and all that reads it after that."""
+        now = self.place[leader]
+        return all(self.place[made] < now for made in self._made[unit]) and all(
+            self.place[reader] > now for reader in self._readers[unit]
+        )
+
+
+class Besides:
+    """What may run beside what in plans of layouts.
+
+    Parameters
+    ----------
+    choice : of all layers
+    """
+
+    def __init__(self, choice: LayoutChoice) -> None:
+        self._choice, self._problem = choice, choice.problem
+        self._known: dict[object, Candidates] = {}
+        self._along = zigzag(self._problem.machine).tolist()
+
+    def offers(self, layouts: Layouts, price: float) -> list[Beside]:
+        """All that is estimated to gain, the most first.
+
+        Parameters
+        ----------
+        layouts : of all layers
+        price : pJ that a cycle is worth
+        """
+        beside = followers(self._problem, layouts, self._choice.order)
+        taken = {unit for units in beside.values() for unit in units}
+        precedence = Precedence(self._problem.units, self._choice.order)
+        for leader, units in beside.items():
+            for unit in units:
+                precedence.place[unit] = precedence.place[leader]
+        order = [unit for unit in self._choice.order if unit not in taken]
+        costs = {unit: self._choice.among_others(layouts, unit, price) for unit in order}
+        made: list[Beside] = []
+        for at, leader in enumerate(order):
+            for unit in order[max(0, at - NEAR) : at + NEAR + 1]:
+                if unit == leader or unit in beside or not precedence.allows(unit, leader):
+                    continue
+                offer = self._offer(layouts, leader, unit, beside.get(leader, []), costs, price)
+                if offer is not None:
+                    made.append(offer)
+        return sorted(made, key=lambda offer: -offer.gain)
+
+    def _offer(
+        self,
+        layouts: Layouts,
+        leader: int,
+        unit: int,
+        others: Sequence[int],
+        costs: dict[int, Floats],
+        price: float,
+    ) -> Beside | None:
+        """The best layouts of a layer beside a leader; ``None`` where none gains."""
+        of = self._choice.of[leader]
+        at, now = self._choice.pick(leader, layouts[leader]), self._choice.pick(unit, layouts[unit])
+        if at is None or now is None:
+            return None
+        before = float(costs[leader][at] + costs[unit][now])
+        busy = set[int]().union(*(_used(self._problem, other, layouts[other]) for other in others))
+        ranked = [at] if others else np.argsort(costs[leader], kind="stable").tolist()
+        best: Beside | None = None
+        tried = 0
+        for pick in ranked:
+            if costs[leader][pick] >= before or tried >= LEADERS:
+                break
+            layout = layouts[leader] if pick == at else of.layouts[pick]
+            used = _used(self._problem, leader, layout) | busy
+            idle = tuple(engine for engine in self._along if engine not in used)
+            if not idle:
+                continue
+            tried += 1
+            mine = self._beside(unit, idle, price)
+            if not mine.layouts:
+                continue
+            room = before - (best.gain if best else 0.0) - float(costs[leader][pick])
+            lasting, turns = float(of.cycles[pick]), _turns(layout)
+            batch = self._problem.batch
+            taken = mine.energy + price * batch * _longer(lasting, turns, mine, mine.cycles)
+            few = np.argsort(taken, kind="stable")[:TRIED]
+            few = few[taken[few] < room]
+            if not len(few):
+                continue
+            some = tuple(mine.layouts[i] for i in few.tolist())
+            energy, arrival = self._ways(layouts, unit, some)
+            picked = _few(mine, few)
+            cost = picked.energy + energy
+            cost += price * batch * _longer(lasting, turns, picked, picked.cycles + arrival)
+            i = int(np.argmin(cost))
+            gain = before - float(costs[leader][pick]) - float(cost[i])
+            if gain > (best.gain if best else 0.0):
+                best = Beside(gain, {leader: layout, unit: replace(some[i], leader=leader)})
+        return best
+
+    def _ways(self, layouts: Layouts, unit: int, mine: Layouts) -> tuple[Floats, Floats]:
+        """pJ of the ways of a layer's operands and results, and cycles until its operands have arrived."""
+        energy, arrival = np.zeros(len(mine)), np.zeros(len(mine))
+        batch, units = self._problem.batch, self._problem.units
+        seen = set[object]()
+        for read in units[unit].reads:
+            if read.producer is None or read.producer == unit or (read.producer, read.way) in seen:
+                continue
+            seen.add((read.producer, read.way))
+            ways_in = journeys(self._problem, unit, read, (layouts[read.producer],), mine)
+            if ways_in is not None:
+                energy += batch * ways_in.energy[0]
+                arrival += ways_in.arrival[0]
+        for reader, other in enumerate(units):
+            for read in other.reads:
+                if read.producer != unit or reader == unit:
+                    continue
+                ways_out = journeys(self._problem, reader, read, mine, (layouts[reader],))
+                if ways_out is not None:
+                    energy += batch * ways_out.energy[:, 0]
+        return energy, arrival
+
+    def _beside(self, unit: int, idle: tuple[int, ...], price: float) -> Candidates:
+        """Layouts of a layer along some engines."""
+        key = id(self._choice.of[unit]), idle
+        if key not in self._known:
+            self._known[key] = _along(self._problem, self._problem.units[unit], idle, self._choice.room, price)
+        return self._known[key]
+
+
+def _along(problem: TiledProblem, unit: Unit, along: tuple[int, ...], room: float, price: float) -> Candidates:
+    """Layouts of a layer along some engines, with estimates as of `candidates`."""
+    machine, operator = problem.machine, unit.layer.operator
+    full = machine.engine.columns * machine.engine.lanes if operator.is_mac else 1
+    pieces = smallest_pieces(operator, machine, full)
+    shape = shape_of(operator)
+    blocks, rows, columns = (-(-size // piece) for size, piece in zip(shape.sizes, pieces[:3], strict=True))
+    engines = len(along)
+    groups = np.array(
+        [
+            (k, h, w, 1)
+            for k in even_groups(blocks, engines)
+            for h in even_groups(rows, engines // k)
+            for w in even_groups(columns, engines // (k * h))
+        ],
+        dtype=np.int64,
+    )
+    shares = Shares(problem, unit, pieces, groups, room, price, 4)
+    rows_of, kinds = np.nonzero(np.isfinite(shares.cycles))
+    grids = [(k, h, w, 1, 1, 1, 1, k > 1 and h * w > 1, 1, 1) for k, h, w, _ in groups.tolist()]
+    made = np.array(grids, dtype=np.int64).reshape(-1, 10)
+    ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
+    trees, _ = ways(made, machine.width, machine.height, ports)
+    sent = machine.engine.buffer_write_energy * groups[:, 1:3].prod(axis=1) + machine.hop_energy * trees
+    energy = problem.batch * shares.inside[rows_of, kinds] + (shares.weights * groups[:, 0] * sent)[rows_of]
+    layouts = tuple(
+        Layout(grid_of(made[row]), tuple(shares.cuts[row, kind].tolist()), pieces, along)
+        for row, kind in zip(rows_of.tolist(), kinds.tolist(), strict=True)
+    )
+    cycles = shares.cycles[rows_of, kinds]
+    place = np.zeros(len(layouts), dtype=np.int64)
+    return Candidates(layouts, cycles, shares.weights[rows_of], shares.inputs[rows_of], energy, place)
+
+
+def _few(of: Candidates, which: Int64s) -> Candidates:
+    """Some of the layouts, by their numbers."""
+    return Candidates(
+        tuple(of.layouts[at] for at in which.tolist()),
+        of.cycles[which],
+        of.weights[which],
+        of.inputs[which],
+        of.energy[which],
+        of.place[which],
+    )
+
+
+def _used(problem: TiledProblem, unit: int, layout: Layout) -> set[int]:
+    """The engines that make anything of a layer."""
+    borders = layout.borders(problem.units[unit].layer.operator)
+    filled = [np.flatnonzero(np.diff(along)) for along in borders]
+    return set(layout.engines(problem.machine.width)[np.ix_(*filled)].ravel().tolist())
+
+
+def _turns(layout: Layout) -> int:
+    """Turns of a layer."""
+    boxes, parts = math.prod(layout.cuts[:3]), layout.grid.groups[3]
+    return (boxes + parts - 1) * layout.cuts[3]
+
+
+def _longer(lasting: float, turns: int, mine: Candidates, cycles: Floats) -> Floats:
+    """Cycles by which layers that run in the turns of another one make these longer.
+
+    Parameters
+    ----------
+    lasting, turns : of the other layer
+    mine : layouts
+    cycles : of each
+    """
+    own = np.array([_turns(layout) for layout in mine.layouts])
+    both = np.minimum(turns, own)
+    mean, mine_mean = lasting / turns, cycles / own
+    taken = both * np.maximum(mean, mine_mean) + (own - both) * mine_mean + (turns - both) * mean
+    longer: Floats = taken - lasting
+    return longer
