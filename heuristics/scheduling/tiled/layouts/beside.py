@@ -34,10 +34,13 @@ from tilewright.heuristics.scheduling.tiled.lists import zigzag
 NEAR = 8
 """Turns of the order between a layer and its leader at most."""
 
-LEADERS = 4
-"""Layouts of a leader that a layer is tried beside, those that cost least first."""
+LEADERS, SITES = 2, 2
+"""Layouts of a leader that a layer may run beside, and those of all leaders that it is tried beside."""
 
-TRIED = 8
+ATOMS = 4
+"""Atoms of an engine's share of a layer beside another one at most."""
+
+TRIED = 5
 """Layouts of a layer beside each of them of which the ways of operands and results are counted."""
 
 
@@ -116,6 +119,21 @@ class Precedence:
         )
 
 
+@dataclass(frozen=True)
+class _Site:
+    """Engines that a layout of a leader leaves idle.
+
+    Parameters
+    ----------
+    hoped : pJ that a layer would spare there if its work was shared evenly
+    leader, pick : the leader, and which of its layouts
+    """
+
+    hoped: float
+    leader: int
+    pick: int
+
+
 class Besides:
     """What may run beside what in plans of layouts.
 
@@ -126,84 +144,120 @@ class Besides:
 
     def __init__(self, choice: LayoutChoice) -> None:
         self._choice, self._problem = choice, choice.problem
-        self._known: dict[object, Candidates] = {}
         self._along = zigzag(self._problem.machine).tolist()
+        self._known: dict[object, Candidates] = {}
+        self._engines = {id(of): _counts(self._problem, unit, of) for unit, of in enumerate(choice.of)}
+        self._work = [float((of.cycles * self._engines[id(of)]).min()) for of in choice.of]
 
-    def offers(self, layouts: Layouts, price: float) -> list[Beside]:
-        """All that is estimated to gain, the most first.
+    def placed(self, layouts: Layouts, price: float, units: Sequence[int] | None = None) -> Layouts:
+        """Layouts with all layers beside others that are estimated to gain there, those that gain most first.
 
         Parameters
         ----------
         layouts : of all layers
         price : pJ that a cycle is worth
+        units : the layers that may move; by default all
         """
-        beside = followers(self._problem, layouts, self._choice.order)
-        taken = {unit for units in beside.values() for unit in units}
-        precedence = Precedence(self._problem.units, self._choice.order)
-        for leader, units in beside.items():
-            for unit in units:
-                precedence.place[unit] = precedence.place[leader]
-        order = [unit for unit in self._choice.order if unit not in taken]
-        costs = {unit: self._choice.among_others(layouts, unit, price) for unit in order}
+        changed, touched = list(layouts), set[int]()
+        for offer in self.offers(layouts, price, units):
+            if touched.isdisjoint(offer.layouts):
+                touched.update(offer.layouts)
+                for unit, layout in offer.layouts.items():
+                    changed[unit] = layout
+        return tuple(changed)
+
+    def offers(self, layouts: Layouts, price: float, units: Sequence[int] | None = None) -> list[Beside]:
+        """The best place of every layer that is estimated to gain beside another one, the most first.
+
+        Parameters
+        ----------
+        layouts, price, units : as of `placed`
+        """
+        choice = self._choice
+        beside = followers(self._problem, layouts, choice.order)
+        precedence = Precedence(self._problem.units, choice.order)
+        taken = {unit: leader for leader, others in beside.items() for unit in others}
+        for unit, leader in taken.items():
+            precedence.place[unit] = precedence.place[leader]
+        order = [unit for unit in choice.order if unit not in taken]
+        now = {unit: choice.pick(unit, layouts[unit]) for unit in order}
+        costs = {unit: choice.among_others(layouts, unit, price) for unit in order}
         made: list[Beside] = []
-        for at, leader in enumerate(order):
-            for unit in order[max(0, at - NEAR) : at + NEAR + 1]:
-                if unit == leader or unit in beside or not precedence.allows(unit, leader):
-                    continue
-                offer = self._offer(layouts, leader, unit, beside.get(leader, []), costs, price)
-                if offer is not None:
-                    made.append(offer)
+        for at, unit in enumerate(order):
+            pick = now[unit]
+            if unit in beside or pick is None or (units is not None and unit not in units):
+                continue
+            own = float(costs[unit][pick])
+            spared = own - float(choice.among_others(layouts, unit, 0.0)[pick])
+            sites: list[_Site] = []
+            for leader in order[max(0, at - NEAR) : at + NEAR + 1]:
+                if leader != unit and now[leader] is not None and precedence.allows(unit, leader):
+                    others = beside.get(leader, [])
+                    sites += self._sites(layouts, leader, unit, others, costs[leader], spared, price)
+            sites.sort(key=lambda site: -site.hoped)
+            offers = [
+                self._offer(layouts, site, unit, beside.get(site.leader, []), costs[site.leader], own, price)
+                for site in sites[:SITES]
+            ]
+            best = max((offer for offer in offers if offer is not None), key=lambda of: of.gain, default=None)
+            if best is not None:
+                made.append(best)
         return sorted(made, key=lambda offer: -offer.gain)
 
-    def _offer(
+    def _sites(
         self,
         layouts: Layouts,
         leader: int,
         unit: int,
         others: Sequence[int],
-        costs: dict[int, Floats],
+        costs: Floats,
+        spared: float,
+        price: float,
+    ) -> list[_Site]:
+        """Layouts of a leader beside which a layer would spare the most."""
+        of, at = self._choice.of[leader], self._choice.pick(leader, layouts[leader])
+        assert at is not None
+        taken = sum(len(_used(self._problem, other, layouts[other])) for other in others)
+        idle = np.maximum(0, self._problem.machine.engines - taken - self._engines[id(of)])
+        longer = np.maximum(0.0, self._work[unit] / np.maximum(idle, 1) - of.cycles) * self._problem.batch
+        hoped = np.where(idle > 0, costs[at] - costs + spared - price * longer, -1.0)
+        picks = [at] if others else np.argsort(-hoped, kind="stable")[:LEADERS].tolist()
+        return [_Site(float(hoped[pick]), leader, pick) for pick in picks if hoped[pick] > 0.0]
+
+    def _offer(
+        self,
+        layouts: Layouts,
+        site: _Site,
+        unit: int,
+        others: Sequence[int],
+        costs: Floats,
+        own: float,
         price: float,
     ) -> Beside | None:
-        """The best layouts of a layer beside a leader; ``None`` where none gains."""
-        of = self._choice.of[leader]
-        at, now = self._choice.pick(leader, layouts[leader]), self._choice.pick(unit, layouts[unit])
-        if at is None or now is None:
+        """The best layout of a layer on idle engines; ``None`` where none gains."""
+        leader, pick = site.leader, site.pick
+        of, at = self._choice.of[leader], self._choice.pick(leader, layouts[leader])
+        assert at is not None
+        layout = layouts[leader] if pick == at else of.layouts[pick]
+        used = _used(self._problem, leader, layout)
+        used = used.union(*(_used(self._problem, other, layouts[other]) for other in others))
+        mine = self._beside(unit, tuple(engine for engine in self._along if engine not in used), price)
+        room = own + float(costs[at] - costs[pick])
+        batch, lasting, turns = self._problem.batch, float(of.cycles[pick]), _turns(layout)
+        taken = mine.energy + price * batch * _longer(lasting, turns, mine, mine.cycles)
+        few = np.argsort(taken, kind="stable")[:TRIED]
+        few = few[taken[few] < room]
+        if not len(few):
             return None
-        before = float(costs[leader][at] + costs[unit][now])
-        busy = set[int]().union(*(_used(self._problem, other, layouts[other]) for other in others))
-        ranked = [at] if others else np.argsort(costs[leader], kind="stable").tolist()
-        best: Beside | None = None
-        tried = 0
-        for pick in ranked:
-            if costs[leader][pick] >= before or tried >= LEADERS:
-                break
-            layout = layouts[leader] if pick == at else of.layouts[pick]
-            used = _used(self._problem, leader, layout) | busy
-            idle = tuple(engine for engine in self._along if engine not in used)
-            if not idle:
-                continue
-            tried += 1
-            mine = self._beside(unit, idle, price)
-            if not mine.layouts:
-                continue
-            room = before - (best.gain if best else 0.0) - float(costs[leader][pick])
-            lasting, turns = float(of.cycles[pick]), _turns(layout)
-            batch = self._problem.batch
-            taken = mine.energy + price * batch * _longer(lasting, turns, mine, mine.cycles)
-            few = np.argsort(taken, kind="stable")[:TRIED]
-            few = few[taken[few] < room]
-            if not len(few):
-                continue
-            some = tuple(mine.layouts[i] for i in few.tolist())
-            energy, arrival = self._ways(layouts, unit, some)
-            picked = _few(mine, few)
-            cost = picked.energy + energy
-            cost += price * batch * _longer(lasting, turns, picked, picked.cycles + arrival)
-            i = int(np.argmin(cost))
-            gain = before - float(costs[leader][pick]) - float(cost[i])
-            if gain > (best.gain if best else 0.0):
-                best = Beside(gain, {leader: layout, unit: replace(some[i], leader=leader)})
-        return best
+        picked = _few(mine, few)
+        energy, arrival = self._ways(layouts, unit, picked.layouts)
+        cost = picked.energy + energy
+        cost += price * batch * _longer(lasting, turns, picked, picked.cycles + arrival)
+        i = int(np.argmin(cost))
+        gain = room - float(cost[i])
+        if gain <= 0.0:
+            return None
+        return Beside(gain, {leader: layout, unit: replace(picked.layouts[i], leader=leader)})
 
     def _ways(self, layouts: Layouts, unit: int, mine: Layouts) -> tuple[Floats, Floats]:
         """pJ of the ways of a layer's operands and results, and cycles until its operands have arrived."""
@@ -252,21 +306,31 @@ def _along(problem: TiledProblem, unit: Unit, along: tuple[int, ...], room: floa
         ],
         dtype=np.int64,
     )
-    shares = Shares(problem, unit, pieces, groups, room, price, 4)
-    rows_of, kinds = np.nonzero(np.isfinite(shares.cycles))
+    shares = Shares(problem, unit, pieces, groups, room, price, ATOMS)
     grids = [(k, h, w, 1, 1, 1, 1, k > 1 and h * w > 1, 1, 1) for k, h, w, _ in groups.tolist()]
     made = np.array(grids, dtype=np.int64).reshape(-1, 10)
     ports = np.array(machine.dram_ports, dtype=np.int64).reshape(-1, 2)
     trees, _ = ways(made, machine.width, machine.height, ports)
     sent = machine.engine.buffer_write_energy * groups[:, 1:3].prod(axis=1) + machine.hop_energy * trees
-    energy = problem.batch * shares.inside[rows_of, kinds] + (shares.weights * groups[:, 0] * sent)[rows_of]
+    spent = problem.batch * shares.inside + (shares.weights * groups[:, 0] * sent)[:, None]
+    picks = _front(shares.cycles, spent)
     layouts = tuple(
         Layout(grid_of(made[row]), tuple(shares.cuts[row, kind].tolist()), pieces, along)
-        for row, kind in zip(rows_of.tolist(), kinds.tolist(), strict=True)
+        for row, kind in picks.tolist()
     )
-    cycles = shares.cycles[rows_of, kinds]
-    place = np.zeros(len(layouts), dtype=np.int64)
+    rows_of, kinds = picks.T
+    cycles, place = shares.cycles[rows_of, kinds], np.zeros(len(picks), dtype=np.int64)
+    energy = spent[rows_of, kinds]
     return Candidates(layouts, cycles, shares.weights[rows_of], shares.inputs[rows_of], energy, place)
+
+
+def _front(cycles: Floats, energy: Floats) -> Int64s:
+    """Indices, shape (picks, 2), of what is finite and of which nothing takes fewer cycles and less energy."""
+    order = np.lexsort((energy.ravel(), cycles.ravel()))
+    order = order[np.isfinite(cycles.ravel()[order])]
+    least = np.minimum.accumulate(np.concatenate([[np.inf], energy.ravel()[order]]))
+    front: Int64s = np.stack(np.unravel_index(order[np.diff(least) < 0.0], cycles.shape), axis=1)
+    return front
 
 
 def _few(of: Candidates, which: Int64s) -> Candidates:
@@ -279,6 +343,16 @@ def _few(of: Candidates, which: Int64s) -> Candidates:
         of.energy[which],
         of.place[which],
     )
+
+
+def _counts(problem: TiledProblem, unit: int, of: Candidates) -> Int64s:
+    """Engines of every layout that make anything of a layer."""
+    shape = shape_of(problem.units[unit].layer.operator)
+    sizes = np.array((*shape.sizes, shape.parts))
+    groups = np.array([layout.grid.groups for layout in of.layouts])
+    pieces = -(-sizes // np.array([layout.units for layout in of.layouts]))
+    counts: Int64s = np.minimum(groups, pieces).prod(axis=1)
+    return counts
 
 
 def _used(problem: TiledProblem, unit: int, layout: Layout) -> set[int]:
