@@ -35,6 +35,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_cho
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
+from tilewright.heuristics.scheduling.tiled.layouts.siblings import kept, siblings
 
 PRICES = (1.0, 4.0, 0.25)
 """Multiples of the price of a cycle by which layouts of a layer are ranked."""
@@ -50,6 +51,9 @@ EARLY = 0.7
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
+
+KEPT = 1.0
+"""Part of what a layer leaves in buffers that is still there when its next sibling reads it."""
 
 PLANNED = 2.0
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
@@ -156,12 +160,8 @@ class LayoutChoice:
                 sent.append(way)
                 assert read.producer is not None
                 self._add((read.producer, index), way)
-        self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
-        for pair in self._energy:
-            for end in pair:
-                self._near[end].append(pair)
-        self.order: tuple[int, ...] = tuple(range(len(self.of)))
-        self._cycles = self._beyond_others(self._flowing)
+        self._parts: dict[object, Floats | None] = {}
+        self._run_in(tuple(range(len(self.of))))
 
     def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
         """The layouts of the layer that makes an operand, and of the one that reads it."""
@@ -204,9 +204,44 @@ class LayoutChoice:
     def apart(self) -> LayoutChoice:
         """The same choice in the order of `order_apart`."""
         choice = copy(self)
-        choice.order = order_apart(self.problem.units)
-        choice._cycles = choice._beyond_others(self._flowing)
+        choice._run_in(order_apart(self.problem.units))
         return choice
+
+    def _run_in(self, order: tuple[int, ...]) -> None:
+        """Have layers run in an order: what hides waits, and what siblings left in buffers, follow from it."""
+        self.order = order
+        self._cycles = self._beyond_others(self._flowing)
+        self._kept = self._kept_by_siblings()
+        self._near: list[list[tuple[int, int]]] = [[] for _ in self.of]
+        for pair in {**self._energy, **self._kept}:
+            for end in pair:
+                self._near[end].append(pair)
+
+    def _kept_by_siblings(self) -> dict[tuple[int, int], Floats]:
+        """pJ that pairs of layers take less since the first one left what both read in buffers.
+
+        A part that is there need not be sent, whatever the way of its producer's layout would be; of these
+        ways the least is counted.
+        """
+        saved: dict[tuple[int, int], Floats] = {}
+        for first, second in siblings(self.problem.units, self.order):
+            check(self._limits)
+            pair, producer = (first[0], second[0]), second[1].producer
+            assert producer is not None
+            before, after = self.of[pair[0]], self.of[pair[1]]
+            key = id(before), id(after), first[1].operand, second[1].operand, first[1].way, second[1].way
+            if key not in self._parts:
+                self._parts[key] = kept(self.problem, first, second, before.layouts, after.layouts)
+            part = self._parts[key]
+            if part is not None and (producer, pair[1]) in self._energy:
+                less = KEPT * part * self._energy[producer, pair[1]].min(axis=0)
+                saved[pair] = saved.get(pair, 0.0) - less
+        return saved
+
+    def _together(self, pair: tuple[int, int], price: float) -> Floats:
+        """What a pair of layers takes beyond what each takes by itself, shape as of its layouts."""
+        table = self._energy[pair] + price * self._cycles[pair] if pair in self._energy else np.zeros(())
+        return table + self._kept.get(pair, 0.0)
 
     def _beyond_others(self, cycles: Mapping[tuple[int, int], Floats]) -> dict[tuple[int, int], Floats]:
         """What is left of the waits of pairs of layers beyond the work of the layers between them."""
@@ -235,7 +270,7 @@ class LayoutChoice:
     def best(self, price: float) -> Layouts:
         """The layouts of least estimate; raises `LimitReachedError` where limits strike before."""
         own = [self._own(unit, price) for unit in range(len(self.of))]
-        pairs = {pair: energy + price * self._cycles[pair] for pair, energy in self._energy.items()}
+        pairs = {pair: self._together(pair, price) for pair in {**self._energy, **self._kept}}
         picks, _ = least_choice(own, pairs, limits=self._limits)
         return tuple(of.layouts[pick] for of, pick in zip(self.of, picks, strict=True))
 
@@ -266,7 +301,7 @@ class LayoutChoice:
         own = [raised(self._own(unit, price)) for unit in units]
         pairs: dict[tuple[int, int], Floats] = {}
         for pair in {pair: None for unit in units for pair in self._near[unit]}:
-            table = raised(self._energy[pair] + price * self._cycles[pair])
+            table = raised(self._together(pair, price))
             first, second = pair
             if first in at and second in at:
                 pairs[at[first], at[second]] = table
@@ -299,7 +334,7 @@ class LayoutChoice:
             other = second if first == unit else first
             pick = self.pick(other, layouts[other])
             if pick is not None:
-                table = self._energy[pair] + price * self._cycles[pair]
+                table = self._together(pair, price)
                 costs += table[:, pick] if first == unit else table[pick]
         return costs
 

@@ -60,8 +60,8 @@ def journeys(
     """
     machine = problem.machine
     assert read.producer is not None
-    made, which_theirs = _by_shares(made)
-    wanted, which_mine = _by_shares(wanted)
+    made, which_theirs = by_shares(made)
+    wanted, which_mine = by_shares(wanted)
     unit, producer = problem.units[index], problem.units[read.producer]
     coordinates = touches(problem, index, read)
     if coordinates is None:
@@ -138,7 +138,7 @@ def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | N
     ]
 
 
-def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+def by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     """One layout for all that differ in cuts alone, which change no way, and which stands for each."""
     first: dict[object, int] = {}
     which = [first.setdefault(layout.shares, len(first)) for layout in layouts]
