@@ -98,5 +98,7 @@ def _regions(problem: TiledProblem, operand: Operand, layouts: Sequence[Layout])
                 if axis is not None:
                     where[axis] = slice(share, share + 1)
                 boxes[(*where, at)] = ends[key]
-        region[engines.ravel()] = boxes.reshape(-1, len(coordinates), 2)
+        # an engine without results reads nothing
+        filled = np.ix_(*(np.flatnonzero(np.diff(along)) for along in borders))
+        region[engines[filled].ravel()] = boxes[filled].reshape(-1, len(coordinates), 2)
     return regions
