@@ -23,7 +23,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, La
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import touches
-from tilewright.heuristics.scheduling.tiled.layouts.siblings import kept, siblings
+from tilewright.heuristics.scheduling.tiled.layouts.siblings import Operand, kept, siblings
 from tilewright.heuristics.scheduling.tiled.layouts.stretches import Stretches
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
@@ -190,9 +190,7 @@ def test_what_siblings_keep_is_counted_position_by_position(seed: int) -> None:
         problem.units[unit].name for unit in choice.order if problem.units[unit].reads[0].producer == 0
     ][1:]
     for first, second in pairs:
-        before, after = (
-            tuple(rng.choices(choice.of[index].layouts, k=6)) for index, _ in (first, second)
-        )
+        before, after = (tuple(rng.choices(choice.of[index].layouts, k=6)) for index, _ in (first, second))
         table = kept(problem, first, second, before, after)
         assert table is not None
         for i, j in [(rng.randrange(6), rng.randrange(6)) for _ in range(12)]:
@@ -201,9 +199,9 @@ def test_what_siblings_keep_is_counted_position_by_position(seed: int) -> None:
             assert table[i, j] == pytest.approx(again / sum(map(len, wanted.values())))
 
 
-def _positions(problem: TiledProblem, operand: object, layout: Layout) -> dict[int, set[tuple[int, ...]]]:
+def _positions(problem: TiledProblem, operand: Operand, layout: Layout) -> dict[int, set[tuple[int, ...]]]:
     """The positions of an operand that every engine reads."""
-    index, read = operand  # type: ignore[misc]
+    index, read = operand
     coordinates = touches(problem, index, read)
     assert coordinates is not None
     operator = problem.units[index].layer.operator

@@ -66,10 +66,10 @@ def arranged(
         steps += [turn.ravel() + sample * count for sample in range(problem.batch)]
         counts.append(problem.batch * count)
     now, begins = 0, [0] * len(counts)
-    turns = range(len(counts)) if order is None else order
-    beside = followers(problem, layouts, turns)
-    following = {unit for units in beside.values() for unit in units}
-    for unit in turns:
+    units = range(len(counts)) if order is None else order
+    beside = followers(problem, layouts, units)
+    following = {unit for others in beside.values() for unit in others}
+    for unit in units:
         if unit not in following:
             together = [unit, *beside.get(unit, ())]
             for each in together:

@@ -61,9 +61,9 @@ class Beside:
 def followers(problem: TiledProblem, layouts: Sequence[Layout], order: Sequence[int]) -> dict[int, list[int]]:
     """Per leader, the layers that can run beside it.
 
-    A layer can where all that it reads is made before the leader's turns and all that read it follow them, and
-    where neither the leader nor others beside it have one of its engines.  All other layers have turns of
-    their own.
+    A layer can where all that it reads is made before the leader's turns, all that read it follow them, and
+    neither the leader nor others beside it have one of its engines.  All other layers have turns of their
+    own.
 
     Parameters
     ----------
@@ -285,11 +285,15 @@ class Besides:
         """Layouts of a layer along some engines."""
         key = id(self._choice.of[unit]), idle
         if key not in self._known:
-            self._known[key] = _along(self._problem, self._problem.units[unit], idle, self._choice.room, price)
+            self._known[key] = _along(
+                self._problem, self._problem.units[unit], idle, self._choice.room, price
+            )
         return self._known[key]
 
 
-def _along(problem: TiledProblem, unit: Unit, along: tuple[int, ...], room: float, price: float) -> Candidates:
+def _along(
+    problem: TiledProblem, unit: Unit, along: tuple[int, ...], room: float, price: float
+) -> Candidates:
     """Layouts of a layer along some engines, with estimates as of `candidates`."""
     machine, operator = problem.machine, unit.layer.operator
     full = machine.engine.columns * machine.engine.lanes if operator.is_mac else 1
@@ -325,7 +329,7 @@ def _along(problem: TiledProblem, unit: Unit, along: tuple[int, ...], room: floa
 
 
 def _front(cycles: Floats, energy: Floats) -> Int64s:
-    """Indices, shape (picks, 2), of what is finite and of which nothing takes fewer cycles and less energy."""
+    """Indices, shape (picks, 2), of what is finite where nothing takes fewer cycles and less energy."""
     order = np.lexsort((energy.ravel(), cycles.ravel()))
     order = order[np.isfinite(cycles.ravel()[order])]
     least = np.minimum.accumulate(np.concatenate([[np.inf], energy.ravel()[order]]))

@@ -35,7 +35,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_cho
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
-from tilewright.heuristics.scheduling.tiled.layouts.siblings import kept, siblings
+from tilewright.heuristics.scheduling.tiled.layouts.siblings import Operand, kept, siblings
 
 PRICES = (1.0, 4.0, 0.25)
 """Multiples of the price of a cycle by which layouts of a layer are ranked."""
@@ -208,7 +208,7 @@ class LayoutChoice:
         return choice
 
     def _run_in(self, order: tuple[int, ...]) -> None:
-        """Have layers run in an order: what hides waits, and what siblings left in buffers, follow from it."""
+        """Have layers run in an order, from which follows what hides waits, and what siblings keep."""
         self.order = order
         self._cycles = self._beyond_others(self._flowing)
         self._kept = self._kept_by_siblings()
@@ -221,21 +221,25 @@ class LayoutChoice:
         """pJ that pairs of layers take less since the first one left what both read in buffers.
 
         A part that is there need not be sent, whatever the way of its producer's layout would be; of these
-        ways the least is counted.
+        ways the least is counted.  The part is that of the largest operand where siblings share several.
         """
-        saved: dict[tuple[int, int], Floats] = {}
+        common: dict[tuple[int, int], list[tuple[Operand, Operand]]] = {}
         for first, second in siblings(self.problem.units, self.order):
+            if (second[1].producer, second[0]) in self._energy:
+                common.setdefault((first[0], second[0]), []).append((first, second))
+        saved: dict[tuple[int, int], Floats] = {}
+        for pair, operands in common.items():
             check(self._limits)
-            pair, producer = (first[0], second[0]), second[1].producer
-            assert producer is not None
+            producers = [second[1].producer for _, second in operands if second[1].producer is not None]
+            ways = [self._energy[producer, pair[1]].min(axis=0) for producer in producers]
+            first, second = operands[int(np.argmax([way.max() for way in ways]))]
             before, after = self.of[pair[0]], self.of[pair[1]]
             key = id(before), id(after), first[1].operand, second[1].operand, first[1].way, second[1].way
             if key not in self._parts:
                 self._parts[key] = kept(self.problem, first, second, before.layouts, after.layouts)
             part = self._parts[key]
-            if part is not None and (producer, pair[1]) in self._energy:
-                less = KEPT * part * self._energy[producer, pair[1]].min(axis=0)
-                saved[pair] = saved.get(pair, 0.0) - less
+            if part is not None:
+                saved[pair] = -KEPT * part * np.sum(ways, axis=0)
         return saved
 
     def _together(self, pair: tuple[int, int], price: float) -> Floats:

@@ -7,6 +7,7 @@ engines read the same pixels take less together than each by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import by_shares, touches
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import Cuts, Touched, by_shares, touches
 
 Operand = tuple[int, Read]
 """A layer, and which of its operands."""
@@ -82,23 +83,27 @@ def _regions(problem: TiledProblem, operand: Operand, layouts: Sequence[Layout])
     operator, machine = problem.units[index].layer.operator, problem.machine
     whole = (0, shape_of(operator).parts)
     regions = np.zeros((len(layouts), machine.engines, len(coordinates), 2), dtype=np.int64)
-    ends: dict[tuple[int, int, int], tuple[int, int]] = {}
+    known: dict[tuple[int, Cuts], Int64s] = {}
     for region, layout in zip(regions, layouts, strict=True):
-        borders = layout.borders(operator)
-        engines = layout.engines(machine.width)
-        boxes = np.zeros((*engines.shape, len(coordinates), 2), dtype=np.int64)
+        borders, engines = layout.borders(operator), layout.engines(machine.width)
+        # an engine without results reads nothing
+        filled: tuple[Int64s, ...] = np.ix_(*(np.flatnonzero(np.diff(along)) for along in borders))
+        used = engines[filled].ravel()
         for at, (axis, touched) in enumerate(coordinates):
             along = whole if axis is None else borders[axis]
-            for share in range(len(along) - 1):
-                key = at, along[share], along[share + 1]
-                if key not in ends:
-                    positions = touched(along[share], along[share + 1]) if key[1] < key[2] else ()
-                    ends[key] = (int(positions[0]), int(positions[-1]) + 1) if len(positions) else (0, 0)
-                where = [slice(None)] * 4
-                if axis is not None:
-                    where[axis] = slice(share, share + 1)
-                boxes[(*where, at)] = ends[key]
-        # an engine without results reads nothing
-        filled = np.ix_(*(np.flatnonzero(np.diff(along)) for along in borders))
-        region[engines[filled].ravel()] = boxes[filled].reshape(-1, len(coordinates), 2)
+            if (at, along) not in known:
+                known[at, along] = _ends(touched, along)
+            ends = known[at, along]
+            share = np.broadcast_to(filled[axis], engines[filled].shape).ravel() if axis is not None else 0
+            region[used, at] = ends[share]
     return regions
+
+
+def _ends(touched: Touched, along: Cuts) -> Int64s:
+    """The first position that each share touches, and the one after the last, shape (shares, 2)."""
+    ends = np.zeros((len(along) - 1, 2), dtype=np.int64)
+    for share, (low, high) in enumerate(pairwise(along)):
+        positions = touched(low, high) if low < high else ()
+        if len(positions):
+            ends[share] = int(positions[0]), int(positions[-1]) + 1
+    return ends

@@ -9,6 +9,7 @@ one.  Those that gained are kept.  The evaluator judges all plans.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
