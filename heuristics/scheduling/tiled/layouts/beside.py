@@ -134,6 +134,33 @@ class _Site:
     pick: int
 
 
+@dataclass(frozen=True, eq=False)
+class _Present:
+    """Layouts that there are, and what is known of them.
+
+    Parameters
+    ----------
+    layouts : of all layers
+    price : pJ that a cycle is worth
+    beside : as of `followers`
+    picks : of every layer with turns of its own, which of its layouts it has, ``None`` if none of them
+    costs : of these layers, what each layout is estimated to cost while all others stay
+    """
+
+    layouts: Layouts
+    price: float
+    beside: dict[int, list[int]]
+    picks: dict[int, int | None]
+    costs: dict[int, Floats]
+
+    def more(self, leader: int) -> Floats:
+        """What each layout of a leader is estimated to cost more than the present one."""
+        pick = self.picks[leader]
+        assert pick is not None
+        more: Floats = self.costs[leader] - self.costs[leader][pick]
+        return more
+
+
 class Besides:
     """What may run beside what in plans of layouts.
 
@@ -180,84 +207,65 @@ class Besides:
         for unit, leader in taken.items():
             precedence.place[unit] = precedence.place[leader]
         order = [unit for unit in choice.order if unit not in taken]
-        now = {unit: choice.pick(unit, layouts[unit]) for unit in order}
-        costs = {unit: choice.among_others(layouts, unit, price) for unit in order}
+        now = _Present(
+            layouts,
+            price,
+            beside,
+            {unit: choice.pick(unit, layouts[unit]) for unit in order},
+            {unit: choice.among_others(layouts, unit, price) for unit in order},
+        )
         made: list[Beside] = []
         for at, unit in enumerate(order):
-            pick = now[unit]
+            pick = now.picks[unit]
             if unit in beside or pick is None or (units is not None and unit not in units):
                 continue
-            own = float(costs[unit][pick])
-            spared = own - float(choice.among_others(layouts, unit, 0.0)[pick])
+            spared = float(now.costs[unit][pick] - choice.among_others(layouts, unit, 0.0)[pick])
             sites: list[_Site] = []
             for leader in order[max(0, at - NEAR) : at + NEAR + 1]:
-                if leader != unit and now[leader] is not None and precedence.allows(unit, leader):
-                    others = beside.get(leader, [])
-                    sites += self._sites(layouts, leader, unit, others, costs[leader], spared, price)
+                if leader != unit and now.picks[leader] is not None and precedence.allows(unit, leader):
+                    sites += self._sites(now, leader, unit, spared)
             sites.sort(key=lambda site: -site.hoped)
-            offers = [
-                self._offer(layouts, site, unit, beside.get(site.leader, []), costs[site.leader], own, price)
-                for site in sites[:SITES]
-            ]
+            offers = [self._offer(now, site, unit) for site in sites[:SITES]]
             best = max((offer for offer in offers if offer is not None), key=lambda of: of.gain, default=None)
             if best is not None:
                 made.append(best)
         return sorted(made, key=lambda offer: -offer.gain)
 
-    def _sites(
-        self,
-        layouts: Layouts,
-        leader: int,
-        unit: int,
-        others: Sequence[int],
-        costs: Floats,
-        spared: float,
-        price: float,
-    ) -> list[_Site]:
-        """Layouts of a leader beside which a layer would spare the most."""
-        of, at = self._choice.of[leader], self._choice.pick(leader, layouts[leader])
+    def _sites(self, now: _Present, leader: int, unit: int, spared: float) -> list[_Site]:
+        """Layouts of a leader beside which a layer would spare the most, of what its cycles are worth."""
+        of, at, others = self._choice.of[leader], now.picks[leader], now.beside.get(leader, [])
         assert at is not None
-        taken = sum(len(_used(self._problem, other, layouts[other])) for other in others)
+        taken = sum(len(_used(self._problem, other, now.layouts[other])) for other in others)
         idle = np.maximum(0, self._problem.machine.engines - taken - self._engines[id(of)])
         longer = np.maximum(0.0, self._work[unit] / np.maximum(idle, 1) - of.cycles) * self._problem.batch
-        hoped = np.where(idle > 0, costs[at] - costs + spared - price * longer, -1.0)
+        hoped = np.where(idle > 0, spared - now.more(leader) - now.price * longer, -1.0)
         picks = [at] if others else np.argsort(-hoped, kind="stable")[:LEADERS].tolist()
         return [_Site(float(hoped[pick]), leader, pick) for pick in picks if hoped[pick] > 0.0]
 
-    def _offer(
-        self,
-        layouts: Layouts,
-        site: _Site,
-        unit: int,
-        others: Sequence[int],
-        costs: Floats,
-        own: float,
-        price: float,
-    ) -> Beside | None:
+    def _offer(self, now: _Present, site: _Site, unit: int) -> Beside | None:
         """The best layout of a layer on idle engines; ``None`` where none gains."""
-        leader, pick = site.leader, site.pick
-        of, at = self._choice.of[leader], self._choice.pick(leader, layouts[leader])
-        assert at is not None
-        layout = layouts[leader] if pick == at else of.layouts[pick]
+        leader, own = site.leader, now.picks[unit]
+        of = self._choice.of[leader]
+        layout = now.layouts[leader] if site.pick == now.picks[leader] else of.layouts[site.pick]
         used = _used(self._problem, leader, layout)
-        used = used.union(*(_used(self._problem, other, layouts[other]) for other in others))
-        mine = self._beside(unit, tuple(engine for engine in self._along if engine not in used), price)
-        room = own + float(costs[at] - costs[pick])
-        batch, lasting, turns = self._problem.batch, float(of.cycles[pick]), _turns(layout)
-        taken = mine.energy + price * batch * _longer(lasting, turns, mine, mine.cycles)
+        for other in now.beside.get(leader, []):
+            used |= _used(self._problem, other, now.layouts[other])
+        mine = self._beside(unit, tuple(engine for engine in self._along if engine not in used), now.price)
+        room = float(now.costs[unit][own] - now.more(leader)[site.pick])
+        price, lasting, turns = now.price * self._problem.batch, float(of.cycles[site.pick]), _turns(layout)
+        taken = mine.energy + price * _longer(lasting, turns, mine, mine.cycles)
         few = np.argsort(taken, kind="stable")[:TRIED]
         few = few[taken[few] < room]
         if not len(few):
             return None
         picked = _few(mine, few)
-        energy, arrival = self._ways(layouts, unit, picked.layouts)
-        cost = picked.energy + energy
-        cost += price * batch * _longer(lasting, turns, picked, picked.cycles + arrival)
-        i = int(np.argmin(cost))
-        gain = room - float(cost[i])
+        energy, arrival = self._ways(now.layouts, unit, picked.layouts)
+        cost = picked.energy + energy + price * _longer(lasting, turns, picked, picked.cycles + arrival)
+        best = int(np.argmin(cost))
+        gain = room - float(cost[best])
         if gain <= 0.0:
             return None
-        return Beside(gain, {leader: layout, unit: replace(picked.layouts[i], leader=leader)})
+        return Beside(gain, {leader: layout, unit: replace(picked.layouts[best], leader=leader)})
 
     def _ways(self, layouts: Layouts, unit: int, mine: Layouts) -> tuple[Floats, Floats]:
         """pJ of the ways of a layer's operands and results, and cycles until its operands have arrived."""

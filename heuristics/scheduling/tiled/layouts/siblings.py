@@ -103,7 +103,9 @@ def _ends(touched: Touched, along: Cuts) -> Int64s:
     """The first position that each share touches, and the one after the last, shape (shares, 2)."""
     ends = np.zeros((len(along) - 1, 2), dtype=np.int64)
     for share, (low, high) in enumerate(pairwise(along)):
-        positions = touched(low, high) if low < high else ()
+        if low == high:
+            continue
+        positions = touched(low, high)
         if len(positions):
-            ends[share] = int(positions[0]), int(positions[-1]) + 1
+            ends[share] = positions[0], positions[-1] + 1
     return ends
