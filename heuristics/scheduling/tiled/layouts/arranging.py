@@ -13,6 +13,7 @@ from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.layouts.beside import followers
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, Layouts, tiling_of
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -29,7 +30,8 @@ def arranged(
     An engine makes all channels of some pixels before it goes on to the next ones, and finishes a sum before
     it begins another, so that results leave while others are computed.  Where engines share a sum, the next
     one adds its part when the one before has finished with a box of results, or the last one adds all parts
-    up at the end; where they share the window of a pool, they do so in turn, each some channels.
+    up at the end; where they share the window of a pool, they do so in turn, each some channels.  Layers that
+    run beside others have these layers' turns, see `followers`.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def arranged(
         k, h, w, part, strip = np.ix_(*number)
         parts, terms = layout.grid.groups[3], turns[PART] * turns[ACROSS]
         box, boxes = (h * turns[2] + w) * turns[0] + k, turns[0] * turns[1] * turns[2]
-        placed = _by_tiling(layout.grid.engines(problem.machine.width), shape)
+        placed = _by_tiling(layout.engines(problem.machine.width), shape)
         # parts of a window run along its rows and columns
         engine = placed[np.ix_(*group)].reshape(*box.shape[:3], -1)
         turn = box * terms + part * turns[ACROSS] + strip
@@ -75,11 +77,16 @@ def arranged(
         engines += [engine.ravel()] * problem.batch
         steps += [turn.ravel() + sample * count for sample in range(problem.batch)]
         counts.append(problem.batch * count)
-    now = 0
-    begins = [0] * len(counts)
-    for unit in range(len(counts)) if order is None else order:
-        begins[unit] = now
-        now += counts[unit]
+    now, begins = 0, [0] * len(counts)
+    units = range(len(counts)) if order is None else order
+    beside = followers(problem, layouts, units)
+    following = {unit for others in beside.values() for unit in others}
+    for unit in units:
+        if unit not in following:
+            together = [unit, *beside.get(unit, ())]
+            for each in together:
+                begins[each] = now
+            now += max(counts[each] for each in together)
     begun = np.repeat(np.array(begins), np.diff(dag.base))
     return dag, np.concatenate(engines).astype(np.int32), (begun + np.concatenate(steps)).astype(np.int32)
 

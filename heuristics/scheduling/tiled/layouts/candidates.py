@@ -64,16 +64,26 @@ class Layout:
     grid : which engine makes which share
     cuts : into how many parts a share is cut along channels, rows, columns and the sum over inputs
     units : smallest pieces along channels, rows, columns and the sum over inputs
+    along : engines along which a grid that winds lies; by default the zig-zag through all
+    leader : the layer in whose turns this one runs, on engines that it leaves idle; by default none
     """
 
     grid: Grid
     cuts: tuple[int, int, int, int]
     units: tuple[int, int, int, int]
+    along: tuple[int, ...] = ()
+    leader: int | None = None
 
     @property
-    def shares(self) -> tuple[Grid, tuple[int, int, int, int]]:
+    def shares(self) -> tuple[Grid, tuple[int, int, int, int], tuple[int, ...]]:
         """What the shares and their engines follow from."""
-        return self.grid, self.units
+        return self.grid, self.units, self.along
+
+    def engines(self, width: int) -> Int64s:
+        """The engine of every group, shape as of the grid's groups, on a machine so many engines wide."""
+        if not self.along:
+            return self.grid.engines(width)
+        return np.array(self.along, dtype=np.int64)[self.grid.engines(len(self.along))]
 
     def borders(self, operator: Operator) -> tuple[tuple[int, ...], ...]:
         """Borders of shares along channels, rows, columns and the sum; empty shares repeat them."""
@@ -183,7 +193,7 @@ def _of_pieces(
 ) -> Candidates:
     """As `candidates`, of shares of so many channels or of multiples."""
     machine, operator = problem.machine, unit.layer.operator
-    units = _units(operator, machine, channels)
+    units = smallest_pieces(operator, machine, channels)
     shape = shape_of(operator)
     pieces = [-(-shape.extent(axis) // piece) for axis, piece in zip(shape.laid, units, strict=True)]
     if shape.is_window:
@@ -191,7 +201,7 @@ def _of_pieces(
     else:
         made, groups, trees, links = _ways(machine, *pieces)
     every, which = _distinct(groups)
-    shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
+    shares = Shares(problem, unit, units, every, room, prices[0], atoms)
     engine, batch = machine.engine, problem.batch
     sent = shares.weights[which] * every[which, 0] * every[which, 3]
     sent *= engine.buffer_write_energy * every[which, 1:3].prod(axis=1) + machine.hop_energy * trees
@@ -234,7 +244,7 @@ def _distinct(groups: Int64s) -> tuple[Int64s, Int64s]:
     return np.stack(np.unravel_index(distinct, tuple(base)), axis=1), which
 
 
-class _Shares:
+class Shares:
     """Shares of a layer by the numbers of groups, with the best cuts.
 
     Parameters
@@ -334,7 +344,7 @@ def reads_outside(unit: Unit) -> bool:
     return any(read.producer is None for read in unit.reads)
 
 
-def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:
+def smallest_pieces(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:
     """Smallest pieces along every axis of a tiling: so many channels, or whole runs."""
     shape = shape_of(operator)
     units = []

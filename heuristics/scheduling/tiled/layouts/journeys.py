@@ -21,6 +21,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
+from tilewright.heuristics.scheduling.tiled.lists import zigzag
 
 Cuts = tuple[int, ...]
 Touched = Callable[[int, int], Int64s]
@@ -59,8 +60,8 @@ def journeys(
     """
     machine = problem.machine
     assert read.producer is not None
-    made, which_theirs = _by_shares(made)
-    wanted, which_mine = _by_shares(wanted)
+    made, which_theirs = by_shares(made)
+    wanted, which_mine = by_shares(wanted)
     unit, producer = problem.units[index], problem.units[read.producer]
     coordinates = touches(problem, index, read)
     if coordinates is None:
@@ -145,7 +146,7 @@ def place_of(shape: Shape, axis: int) -> int | None:
     return shape.laid.index(axis) if axis in shape.laid else None
 
 
-def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+def by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     """One layout for all that differ in cuts alone, which change no way, and which stands for each."""
     first: dict[object, int] = {}
     which = [first.setdefault(layout.shares, len(first)) for layout in layouts]
@@ -188,6 +189,11 @@ def _places(layouts: Sequence[Layout], machine: TiledMachine, last: Sequence[boo
     made: tuple[Int64s, Int64s] = places(
         sides([layout.grid for layout in layouts]), machine.width, machine.engines, np.array(last)
     )
+    for engines, layout in zip(made[1], layouts, strict=True):
+        if layout.along:
+            used = engines >= 0
+            turn = zigzag(machine).argsort()[engines[used]]
+            engines[used] = np.array(layout.along, dtype=np.int64)[turn]
     return made
 
 
