@@ -77,8 +77,10 @@ def _check(problem: TiledProblem, layouts: Layouts, order: tuple[int, ...]) -> N
         mine = slice(int(dag.base[unit]), int(dag.base[unit + 1]))
         assert set(engine[mine].tolist()) <= set(layout.engines(problem.machine.width).ravel().tolist())
     for leader, units in followers(problem, layouts, order).items():
-        begun = step[dag.unit == leader].min()
-        assert all(step[dag.unit == unit].min() == begun for unit in units)
+        together = np.isin(dag.unit, [leader, *units])
+        begun, ended = step[dag.unit == leader].min(), step[together].max()
+        assert all(step[dag.unit == unit].min() <= step[dag.unit == leader].max() for unit in units)
+        assert not ((step[~together] >= begun) & (step[~together] <= ended)).any()
         used = [set(engine[dag.unit == unit].tolist()) for unit in (leader, *units)]
         assert sum(map(len, used)) == len(set().union(*used))
 

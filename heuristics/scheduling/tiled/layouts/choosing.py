@@ -367,8 +367,11 @@ class LayoutChoice:
         return costs
 
     def pick(self, unit: int, layout: Layout) -> int | None:
-        """Which of a layer's layouts has the same shares."""
-        return next((i for i, of in enumerate(self.of[unit].layouts) if of.shares == layout.shares), None)
+        """Which of a layer's layouts this one is, or else one with the same shares."""
+        layouts = self.of[unit].layouts
+        if layout in layouts:
+            return layouts.index(layout)
+        return next((i for i, of in enumerate(layouts) if of.shares == layout.shares), None)
 
 
 def _fitting(
