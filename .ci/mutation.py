@@ -61,10 +61,12 @@ SUBJECTS = {
         " solvers/test_exhaustive.py",
     ),
     "arrangements": _subject(
-        "formulation/mapping/parts/segment_parts.py formulation/mapping/demands/dataflow.py"
+        "formulation/mapping/parts/{segment_parts,segment_cycles}.py formulation/mapping/demands/dataflow.py"
         " formulation/mapping/nests/{arrangements,arrangement_rules,orders}.py"
-        " solvers/mapping/arrangements/{segment_bounds,arrangement_trees}.py",
+        " solvers/mapping/arrangements/{segment_bounds,arrangement_trees}.py"
+        " solvers/mapping/arrangements/{outside_front,survivors,wholes,part_searches,inside_together}.py",
         "formulation/test_orders.py formulation/test_lower_bounds.py heuristics/test_dataflows.py"
+        " solvers/test_outside_front.py solvers/test_survivors.py solvers/test_entering.py"
         " solvers/test_segment_bounds.py solvers/test_uneven.py"
         " solvers/test_by_arrangement.py formulation/test_optional_level.py"
         f" {STRIDED}::test_claims_over_strided_tiles_are_those_of_enumeration[divisors-0]"
@@ -78,14 +80,19 @@ SUBJECTS = {
     ),
     "branching": _subject(
         "solvers/mapping/tables/{array_bounds,stages}.py"
-        " solvers/mapping/tree/{part_bounds,nodes,goals,division,refinement,best_first,tree}.py",
+        " solvers/mapping/tree/{part_bounds,nodes,goals,division,refinement,best_first,tree}.py"
+        " solvers/mapping/tree/{fronts,listed_tiles,small_spaces}.py",
         "solvers/test_stages.py solvers/test_bound_program.py solvers/test_array_bounds.py"
-        " solvers/test_branch.py solvers/test_division.py"
+        " solvers/test_branch.py solvers/test_division.py solvers/test_small_spaces.py"
+        " solvers/test_outside_front.py"
         f" {STRIDED}::test_claims_over_strided_tiles_are_those_of_enumeration[divisors-0]",
     ),
     "plans": _subject(
-        "solvers/scheduling/tiled/{bounds,size_bounds,barriers,ancestors}.py",
-        "scheduling/tiled/test_bounds.py scheduling/tiled/test_size_bounds.py"
+        "solvers/scheduling/tiled/{bounds,size_bounds,barriers,ancestors}.py"
+        " solvers/scheduling/tiled/{port_shares,port_pairs,copies,layer_begins,joint_bounds}.py",
+        "scheduling/tiled/test_port_shares.py scheduling/tiled/test_port_pairs.py"
+        " scheduling/tiled/test_layer_begins.py scheduling/tiled/test_copies.py"
+        " scheduling/tiled/test_bounds.py scheduling/tiled/test_size_bounds.py"
         " scheduling/tiled/test_barriers.py scheduling/tiled/test_sizes.py scheduling/tiled/test_methods.py",
     ),
     "rounds": _subject(
@@ -106,9 +113,10 @@ SUBJECTS = {
         " scheduling/tiled/kapla/test_training.py",
     ),
     "tasks": _subject(
-        "solvers/scheduling/herald/lower_bounds/{bounds,relaxations,multipliers}.py"
+        "solvers/scheduling/herald/lower_bounds/{bounds,relaxations,multipliers,front,tight_horizons}.py"
         " solvers/scheduling/herald/windows.py",
-        "scheduling/test_exact.py scheduling/test_joined.py scheduling/test_large.py"
+        "scheduling/test_tight_horizons.py scheduling/test_exact.py scheduling/test_joined.py"
+        " scheduling/test_large.py"
         " scheduling/test_short_limits.py",
     ),
 }

@@ -194,7 +194,8 @@ def _kept() -> tuple[bool, str]:
 
     folder = kernel_folder()
     code = "nowhere" if folder is None else f"{folder} and its like (*.code)"
-    places = [*code_folders(kernel_module()), (usual_folder(), None)]
+    usual = usual_folder()
+    places = [*code_folders(kernel_module()), *([] if usual is None else [(usual, None)])]
     doubts = [doubt for place in places if (doubt := trust.doubt(*place)) is not None]
     untrusted = f"; not trusted: {'; '.join(dict.fromkeys(doubts))}" if doubts else ""
     return folder is not None, f"costs of layers in {cache_folder()}; machine code in {code}{untrusted}"

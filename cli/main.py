@@ -221,8 +221,8 @@ def run(args: Sequence[str]) -> int:
 
     Results that standard output did not take are a failure; a reader that has gone away is not notified.
     """
-    standard.failure, standard.logs = None, []
-    code = _run(args)
+    with standard.taken():
+        code = _run(args)
     failures = [*standard.logs, *([standard.failure] if standard.failure is not None else [])]
     for failure in failures:
         if failure is not standard.failure or not isinstance(failure.reason, BrokenPipeError):
@@ -249,13 +249,14 @@ def _answered(args: Sequence[str]) -> int:
     except (Interruption, KeyboardInterrupt, typer.Abort):
         error_line("interrupted")
         return Exit.INTERRUPTED
+    except SystemExit as end:  # the completion's own flags, and files of --import
+        if end.code is None or isinstance(end.code, int):
+            return end.code or Exit.OK
+        error_line(str(end.code))
+        return Exit.ERROR
     except OutputError as error:
         if error is not standard.failure:
             error_line(str(error))
-        return Exit.ERROR
-    except BrokenPipeError as error:
-        standard.failure = OutputError("standard output", error)
-        give_up(sys.stdout, 1)
         return Exit.ERROR
     except Exception as error:
         if hasattr(error, "format_message"):
@@ -290,13 +291,16 @@ def _usage_error(error: Any) -> int:
 
 
 def _unexpected(error: Exception, *, verbose: bool) -> None:
+    reason = f"{type(error).__name__}: {one_line(error)}"
+    if isinstance(error, OSError) and error.filename and error.strerror:  # a file that nobody asked for
+        reason = f"{shortened(str(error.filename))}: {error.strerror}"
     if verbose:
         import traceback
 
         tell("".join(traceback.format_exception(error)).rstrip())
-        error_line(f"{type(error).__name__}: {one_line(error)}")
+        error_line(reason)
     else:
-        error_line(f"{type(error).__name__}: {one_line(error)} (-v shows the traceback)")
+        error_line(f"{reason} (-v shows the traceback)")
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _settled(link: Link, result: Tensor) -> Link:
     """A link with the axes that its view gives."""
     assert link.view is not None
     sizes = [axis.size for axis in result.axes]
-    if any(axis.is_compound or any(term.stride != 1 for term in axis.terms) for axis in result.axes):
+    if not result.is_plain:
         return replace(link, unknown="the result is made in strides", axes=None, offsets=())
     reason = link.view.reason(sizes)
     if reason:

@@ -61,10 +61,10 @@ def _link(read: Reading, reader: Operator, producer: Operator) -> Link:
 
 def _view(read: Reading, reader: Operator, producer: Operator) -> View | None:
     """Which element of the result stands where in the operand; ``None`` for results made in strides."""
-    result = producer.output.axes
-    if any(axis.is_compound or any(term.stride != 1 for term in axis.terms) for axis in result):
+    view = View.of(producer.output)
+    if view is None:
         return None
-    view = View.whole([axis.size for axis in result]).transposed(read.axes)
+    view = view.transposed(read.axes)
     for place, (axis, start) in enumerate(zip(reader.tensor(read.operand).axes, read.offsets, strict=True)):
         if start + view.shape[place] > axis.size:  # a stride leaves the last elements unused
             part = view.sliced(place, 0, axis.size - start)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tilewright.workloads.mapping.operator import Tensor
+
 Digits = tuple[tuple[int, int], ...]
 """(size, stride) of loops over a result's elements, the outermost first, none of size 1."""
 
@@ -57,6 +59,11 @@ class View:
     def whole(cls, shape: Sequence[int]) -> View:
         """The result itself, with axes of some sizes."""
         return cls(tuple(Extent(size, digits) for size, digits in zip(shape, _strides(shape), strict=True)))
+
+    @classmethod
+    def of(cls, result: Tensor) -> View | None:
+        """A layer's result itself; ``None`` where it is made in strides."""
+        return cls.whole([axis.size for axis in result.axes]) if result.is_plain else None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tilewright.foundation.errors import OutputError
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 class _Standard:
     """Standard output of a call: the first failure is kept, and nothing is written after it.
 
+    What libraries print, such as helps, keeps to the same rule.
+
     Attributes
     ----------
     failure : why standard output was lost, if so
@@ -31,20 +35,57 @@ class _Standard:
         self.failure: OutputError | None = None
         self.logs: list[OutputError] = []
 
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """A call, whose prints of all kinds are put here."""
+        self.failure, self.logs = None, []
+        stream = sys.stdout
+        if stream is not None:
+            sys.stdout = _Printer(stream)
+        try:
+            yield
+        finally:
+            sys.stdout = stream
+
     def put(self, text: str) -> None:
         if self.failure is not None:
             return
+        stream = sys.stdout.stream if isinstance(sys.stdout, _Printer) else sys.stdout
         try:
-            if sys.stdout is None:
+            if stream is None:
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            stream.write(text)
+            stream.flush()
         except (OSError, ValueError) as error:
             self.failure = OutputError("standard output", error)
-            give_up(sys.stdout, 1)
+            give_up(stream, 1)
 
 
 standard = _Standard()
+
+
+class _Printer:
+    """What stands for ``sys.stdout`` during a call; all that is written to it is put.
+
+    Attributes
+    ----------
+    stream : standard output itself
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"text is expected, not {type(text).__name__}")
+        standard.put(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
 
 
 def give_up(stream: TextIO | None, number: int) -> None:

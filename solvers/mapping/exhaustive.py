@@ -64,12 +64,16 @@ class Exhaustive:
             )
         tables = _tables(problem, limits)
         best: Fraction | None = None
+        stopped = False
         # One candidate per chunk and choice: the best of it, so that few are judged by the evaluator.
         for candidate in minima(problem, tables, limits, search.tally):
             if best is None or candidate.key < best:
                 best = candidate.key
                 search.confirm(problem.decode(_assignment(problem, tables, candidate)), self.name)
-        if limits.expired:
+            if limits.ends(search):
+                stopped = True
+                break
+        if stopped or limits.expired:
             _bound(search, tables, self.name)
             return Outcome(False)
         if best is not None:

@@ -34,6 +34,11 @@ class PartSearch(LayerSearch):
         self.count_with(whole)
         self._whole, self._source = whole, source
 
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, or a limit of the whole has struck, which may look at the whole's answers."""
+        return super().done or self._whole.limits.ends(self._whole)
+
     def keep(
         self, judgement: Judgement[Mapping, Evaluation], source: str, origin: Origin = Origin.EXACT
     ) -> Fraction | None:

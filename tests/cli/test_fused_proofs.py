@@ -245,7 +245,47 @@ def test_products_are_confirmed_line_by_line(
     outcome = call("check", path, "--prove")
     assert outcome.code == 5
     assert "pJ a cycle: refuted by columns" in outcome.out
-    assert f"{len(answer.lines)} claims confirmed, 1 claims refuted" in outcome.out
+    others = len(answer.lines) + len(answer.groups)  # the fewest cycles among them
+    assert f"{others} claims confirmed, 1 claims refuted" in outcome.out
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_the_bound_of_a_product_follows_from_all_lines(
+    call: Call, products: tuple[FusionProblem, FusionAnswer], tmp_path: Path, kept: int
+) -> None:
+    """Without lines nothing is proven, nor where energy may fall as cycles rise: no line is at no price."""
+    asked, answer = products
+    steep = sorted(answer.lines, key=lambda line: -line.price)[:kept]
+    forged = replace(answer, lines=tuple(steep), fewest=answer.fewest if kept else Fraction(0))
+    outcome = call("check", written(asked, forged, tmp_path / "edp.json"))
+    assert outcome.code == 5
+    assert outcome.out == f"totals.bound: {float(answer.bound)}, the lines give 0.0\n"
+
+
+def test_bounds_of_groups_on_products_are_proven_again(
+    call: Call, products: tuple[FusionProblem, FusionAnswer], tmp_path: Path
+) -> None:
+    """A group with its true bound, and one that is said to take more than a mapping of it does."""
+    asked, answer = products
+    (pair,) = answer.tried
+    assert pair.value is not None
+    outcome = call("check", written(asked, answer, tmp_path / "edp.json"), "--prove")
+    assert (outcome.code, "a + b: confirmed by columns" in outcome.err) == (0, True)
+    forged = replace(answer, tried=(replace(pair, bound=pair.value + 1),))
+    outcome = call("check", written(asked, forged, tmp_path / "more.json"), "--prove")
+    assert outcome.code == 5
+    assert f"a + b: refuted by columns: found a mapping of value {float(pair.value)}" in outcome.out
+
+
+def test_bounds_of_groups_on_products_that_lines_do_not_prove_are_undecided(
+    call: Call, products: tuple[FusionProblem, FusionAnswer], tmp_path: Path
+) -> None:
+    """Without the fewest cycles a line at no price proves nothing of a product."""
+    asked, answer = products
+    free = tuple(line for line in answer.lines if not line.price)
+    weak = replace(answer, lines=free, fewest=Fraction(0), bound=Fraction(0))
+    outcome = call("check", written(asked, weak, tmp_path / "edp.json"), "--prove")
+    assert (outcome.code, "the document's lines prove less" in outcome.out) == (0, True)
 
 
 def test_what_is_too_large_or_unknown_is_undecided(

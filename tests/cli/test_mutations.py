@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from calls import TWO_LAYERS, Call
+from calls import TIGHT, TWO_LAYERS, Call
 from effort import effort
 from mutated import changes_of, mutations, undetected
 from systems import LAYERS, SYSTEM
@@ -70,6 +70,7 @@ UNCHECKED = {
     r"(.*\.)?totals: without (edp_bound|sum_of_layer_edp|without_mapping)": "older ones do not have them",
     r"designs\.\d+\.carried_from": "where a proof came from",
     r"groups: reversed": "an order that claims nothing",
+    r"totals: without infeasible": "weaker, as `false` is",
     r"tried: (shorter|longer)|tried\.\d+\.(reason|skeletons|opened|solves)": "what was looked at, which only"
     " the proof tells",
     r"totals\.(unsearched|cells)(\..*)?(: without .*)?": "how it was searched; the designs must be able to"
@@ -141,6 +142,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyt
     (tmp_path / "layers.yaml").write_text(TWO_LAYERS)
     (tmp_path / "model.yaml").write_text(LAYERS)
     (tmp_path / "chain.yaml").write_text(CHAIN)
+    (tmp_path / "tight.yaml").write_text(TIGHT)
     (tmp_path / "system.yaml").write_text(SYSTEM)
 
 
@@ -159,7 +161,7 @@ PROVEN: set[str] = set()
 def made_once(call: Call, kind: str) -> dict[str, Any]:
     """The document of a kind, from its call or from an earlier test's."""
     if kind not in MADE:
-        made(call, *CALLS[kind], code=3 if kind == "clash" else 0)
+        made(call, *CALLS[kind], code=3 if kind in UNSOLVED else 0)
         MADE[kind] = Path(PLACE).read_text()
     Path(PLACE).write_text(MADE[kind])
     document: dict[str, Any] = json.loads(MADE[kind])
@@ -204,6 +206,7 @@ CALLS = {
     "further": ("map", "gemm:M=2,N=2,K=2", "-a", "tpu-edge", "-o", "energy", "--then", "cycles", *FURTHER),
     "front": ("map", "gemm:M=1,N=6,K=4", "-a", "nvdla-256", "-o", "edp", "--pareto"),
     "fused": ("map", "chain.yaml", "-a", "tpu-edge", "--fuse", "--factors", "perfect"),
+    "unfit": ("map", "chain.yaml", "-a", "tight.yaml", "--fuse", "--factors", "perfect"),
     "phases": ("map", "gpt2[tokens=4]", *ATTENTION, "--phases", "prefill:1,decode:5", "--lengths", 2),
     "sweep": ("explore", "gpt2", *ATTENTION, "--vary", "model.tokens=4,5"),
     "clash": ("map", "gemm:M=8,N=8,K=8", "-a", "nvdla-256", "--constraint", "cycles<=3"),
@@ -214,6 +217,8 @@ CALLS = {
     "totals": ("explore", "layers.yaml", "-a", "dmazerunner-256", *VARY, "-o", "edp"),
     "sums": ("explore", "layers.yaml", "-a", "dmazerunner-256", *VARY, "-o", "sum-edp"),
 }
+UNSOLVED = {"clash", "unfit"}
+"""Documents without a mapping."""
 LIKE = {"further": "map", "front": "map", "phases": "map", "totals": "explore", "sums": "totals"}
 """Documents of which the default run changes only what another has not."""
 SCHEMAS = {
@@ -254,11 +259,31 @@ def test_no_changed_claim_passes(call: Call, kind: str) -> None:
     else:
         passed = passing(document, every=effort(1) > 1)
     # lists that were asked for are not there where no mapping is
-    wanted = {"settings.pareto: turned"} if kind == "clash" else set()
+    wanted = {"clash": {"settings.pareto: turned"}, "unfit": {"totals.infeasible: turned"}}.get(kind, set())
     if effort(1) > 1:  # answers on the way are not in the document
         early = range(len(document.get("trace", ())) - 1)
         wanted |= {f"trace.{index}.value: {change}" for index in early for change in ("more", "less")}
     assert set(passed) <= wanted, passed
+
+
+def test_a_mapping_beside_is_one_of_the_documents_layers(call: Call) -> None:
+    """What lies outside the space maps the same layers, not others that take less."""
+    fused = json.dumps(made_once(call, "fused"))
+    Path("start.json").write_text(fused)
+    document = made(call, *CALLS["fused"], "--fuse-at", "ACC", "--warm-start", "start.json")
+    assert document["beside"]
+    operator = document["beside"][0]["layers"][0]["operator"]
+    operator["kind"] += "x"
+    assert faults_of(document) == ["beside[0].layers[0]: qk is not that of the document"]
+
+
+def test_groups_that_were_tried_are_of_the_documents_layers(call: Call) -> None:
+    """Names of other layers, or of the same in another order, are no group, used or not."""
+    document = made_once(call, "fused")
+    for layers in (["qk", "qk"], ["av", "qk"], ["qk", "other"]):
+        other = {**document["tried"][0], "used": False, "layers": layers}
+        faults = faults_of({**document, "tried": [*document["tried"], other]})
+        assert faults == [f"tried[1].layers: {layers}, expected layers of the document in their order"]
 
 
 def test_no_changed_claim_of_a_contest_passes(call: Call) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,38 @@ def test_lost_progress_does_not_lose_results(tmp_path: Path, redirections: str) 
     done = shell(tmp_path, redirections, "-f", "json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["complete"] is True
+
+
+@pytest.mark.parametrize("args", ["--help", "--version", "map --help", "--show-completion bash"])
+def test_a_lost_help_is_told_in_one_line(tmp_path: Path, args: str) -> None:
+    """What libraries print is standard output, too: a full one is named, and one that nobody reads is not."""
+    program = f'"{sys.executable}" -m tilewright.cli {args}'
+    command = f"set -o pipefail; {program} > /dev/full; echo $?; {program} 2>&1 >&3 3>&- | cat"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        ["bash", "-c", f"exec 3>&{writer}; {command}"],
+        cwd=tmp_path,
+        pass_fds=(writer,),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    told = "tilewright: error: standard output: cannot be written: No space left on device\n"
+    assert (done.stdout, done.stderr, done.returncode) == ("1\n", told, 1)
+
+
+def test_a_file_that_nobody_asked_for_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library's own file that cannot be used, as a shell's start file, is told by its name."""
+
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/x/.bashrc")
+
+    monkeypatch.setattr("tilewright.cli.terminal.help.HelpText.panel", refused)
+    outcome = call("--help")
+    told = "tilewright: error: /x/.bashrc: Permission denied (-v shows the traceback)\n"
+    assert (outcome.code, outcome.out, outcome.err) == (1, "", told)
 
 
 @pytest.mark.parametrize("flag", ["--out", "--log"])

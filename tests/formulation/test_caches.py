@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,19 @@ def test_without_a_home_tables_go_to_the_temporary_directory(homeless: Path) -> 
     assert is_writable(folder)
     assert folder.stat().st_mode & 0o077 == 0
     assert cache_folder() == folder
+
+
+def test_a_user_without_a_name_has_no_home(homeless: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that the system does not know, without HOME, has the temporary folder as well."""
+
+    def unknown(number: int) -> None:
+        raise KeyError(number)
+
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    assert caches.usual_folder() is None
+    assert cache_folder().parent == homeless
 
 
 def test_a_folder_that_others_may_fill_is_not_used(homeless: Path, tmp_path: Path) -> None:

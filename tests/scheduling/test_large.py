@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.result import Origin, TracePoint
 from tilewright.formulation.scheduling.herald.evaluator import evaluate_schedule
 from tilewright.formulation.scheduling.herald.problem import (
     Option,
@@ -29,7 +30,7 @@ from tilewright.formulation.scheduling.herald.problem import (
 from tilewright.formulation.scheduling.herald.search import ScheduleGoal, ScheduleSearch
 from tilewright.solvers.running import run_method
 from tilewright.solvers.scheduling.herald import cpsat
-from tilewright.solvers.scheduling.herald.improving import Improver
+from tilewright.solvers.scheduling.herald.improving import Improver, gain_of
 from tilewright.solvers.scheduling.herald.lower_bounds import relaxations
 from tilewright.solvers.scheduling.herald.lower_bounds.bounds import basic_bounds, lp_prices
 from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
@@ -310,6 +311,17 @@ def test_both_methods_get_turns(objective: str) -> None:
     assert before is not None
     assert search.bound is not None
     assert search.bound <= search.key <= before
+
+
+def test_a_method_has_gained_what_it_found_itself() -> None:
+    """What another thread's method finds in the same seconds is not its own, nor is a better bound."""
+    offered = [(9, "beam", True), (9, "bound", False), (5, "annealing", True), (4, "beam", True)]
+    points = [
+        TracePoint(float(second), Fraction(key), Fraction(0), source, improved, Origin.HEURISTIC)
+        for second, (key, source, improved) in enumerate(offered)
+    ]
+    gains = [gain_of(Fraction(11), points, source) for source in ("beam", "annealing", "windows")]
+    assert gains == [3, 4, 0]
 
 
 def test_neighbourhoods_are_a_method() -> None:

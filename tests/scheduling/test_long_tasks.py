@@ -24,7 +24,8 @@ from tilewright.formulation.scheduling.herald.search import ScheduleGoal, Schedu
 from tilewright.heuristics.scheduling.herald.scheduler import greedy
 from tilewright.solvers.scheduling.herald.lower_bounds import long_tasks
 from tilewright.solvers.scheduling.herald.lower_bounds.bounds import SAFETY, basic_bounds, lp_prices
-from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks, Span, spans_with
+from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks, spans_with
+from tilewright.solvers.scheduling.herald.lower_bounds.window_relaxation import Span, WindowRelaxation
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
 
@@ -123,6 +124,33 @@ def test_the_bound_is_below_random_schedules(seed: int, objective: ScheduleObjec
     for number in range(50):
         evaluation = evaluate_schedule(problem, drawn(problem, number))
         assert search.bound <= objective.of(evaluation.makespan, evaluation.energy)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_program_that_is_asked_again_says_what_a_new_one_says(seed: int) -> None:
+    """Options are chosen and given back, of equal runs, too, whose weights change with what is chosen."""
+    draw = random.Random(seed)
+    kinds = [
+        [
+            tuple(Option(e, draw.randint(1, 99), Fraction(draw.randint(1, 99))) for e in range(2))
+            for _ in range(3)
+        ]
+        for _ in range(2)
+    ]
+    problem = problem_of([kinds[run % 2] for run in range(5)])
+    options, prices = feasible_options(problem), Prices((0.5, 0.5), draw.choice((0.0, 1.0)))
+    kept = WindowRelaxation(problem, options, prices)
+    span = draw.choice(problem.order)
+    for _ in range(60):
+        others = draw.sample([task for task in problem.order if task != span], draw.randrange(6))
+        chosen = {task: draw.randrange(2) for task in (span, *others)}
+        spans = draw.choice([(), *spans_with((), span)])
+        again, new = (
+            own.solve(chosen, spans, None) for own in (kept, WindowRelaxation(problem, options, prices))
+        )
+        assert again is not None
+        assert new is not None
+        assert again.cost == pytest.approx(new.cost, rel=float(SAFETY))
 
 
 def test_what_waits_for_a_long_task_counts() -> None:

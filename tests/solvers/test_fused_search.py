@@ -54,6 +54,7 @@ def compare(
     perfect: bool = True,
     drawn: Callable[[Random], FusedGroup] | None = None,
     begun: bool = False,
+    three: bool = False,
 ) -> None:
     """The search's optimum is the least of everything that can be listed.
 
@@ -64,12 +65,13 @@ def compare(
     perfect : whether tiles divide
     drawn : makes groups; by default tiny or ragged ones
     begun : whether ports take cycles to begin tiles
+    three : whether machines have three levels, two of which may be homes
     """
     drawn = drawn or (tiny_group if perfect else ragged_group)
     outcomes: Counter[str] = Counter()
     for number in range(groups):
         rng = Random(f"{seed}-{number}")
-        group, engine = drawn(rng), tiny_engine(rng)
+        group, engine = drawn(rng), tiny_engine(rng, three)
         if cycles:
             engine = timed(rng, set_up(rng, engine) if begun else engine)
         listing = Listing(group, engine, perfect)
@@ -98,6 +100,27 @@ def compare(
 def test_the_optimum_is_that_of_plain_enumeration() -> None:
     """Random tiny groups, each on three tiny machines, every tree tried."""
     compare("listed", effort(4), machines=3)
+
+
+def test_the_optimum_with_two_levels_for_homes_is_that_of_plain_enumeration() -> None:
+    """A layer reads two results, one of them through windows, whose homes may be in different levels."""
+    compare("two homes a", effort(1), machines=3, drawn=window_beside_sum, three=True)
+
+
+def window_beside_sum(rng: Random) -> FusedGroup:
+    """A result that is read through windows, and added to what is made of it."""
+    p, axes = rng.choice([2, 3]), (0, 1, 2, 3)
+    layers = (
+        ("a", conv2d(k=1, c=1, p=p, q=1, r=1, s=1)),
+        ("b", conv2d(k=1, c=1, p=p, q=1, r=3, s=1, pad=(1, 0))),
+        ("c", elementwise(shape=(1, 1, p, 1))),
+    )
+    readings = (
+        Reading("b", "I", "a", axes, (0, 0, 1, 0)),
+        Reading("c", "I0", "a", axes, (0, 0, 0, 0)),
+        Reading("c", "I1", "b", axes, (0, 0, 0, 0)),
+    )
+    return FusedGroup(layers, readings, frozenset({"c"}))
 
 
 def test_the_optimum_of_sums_with_operands_from_outside_is_that_of_plain_enumeration() -> None:

@@ -20,9 +20,11 @@ from tilewright.formulation.mapping.tiles import columns
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Status
+from tilewright.formulation.stopping import Running, Stop
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.heuristics.mapping.registry import HEURISTICS
 from tilewright.solvers.mapping import branch, large_problems
+from tilewright.solvers.mapping.arrangements.by_arrangement import ByArrangement
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.methods import method
 from tilewright.solvers.mapping.portfolio import Portfolio
@@ -108,6 +110,46 @@ def test_a_limit_may_strike_at_any_look(name: str, monkeypatch: pytest.MonkeyPat
         assert (result.status is Status.OPTIMAL) == (result.key == result.bound == best), moment
         if limits.looks[0] <= moment:
             return
+
+
+class Answered(Stop):
+    """There is an answer."""
+
+    def holds(self, elapsed: float, search: Running | None) -> bool:
+        return search is not None and search.improved_at is not None
+
+
+def test_a_condition_on_answers_ends_an_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first answer is the last one, and the bound is what intervals prove."""
+    monkeypatch.setattr("tilewright.solvers.mapping.exhaustive.CHUNK", 50)
+    result = solve(problem(), "exhaustive", Limits().stopping(Answered()))
+    best = proven().key
+    assert best is not None
+    assert result.status is Status.FEASIBLE
+    assert result.effort.nodes < problem().space.size / 10
+    assert result.bound is not None
+    assert result.bound <= best
+
+
+@pytest.mark.parametrize("name", ["exhaustive", "cpsat"])
+def test_a_condition_on_answers_ends_a_search_of_many_parts(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Uneven storage, one arrangement after the other: none is begun after the condition holds."""
+    begun = [0]
+    honest = ByArrangement._part_solved
+
+    def counted(self: ByArrangement, inner: LayerSearch) -> Outcome:
+        begun[0] += 1
+        return honest(self, inner)
+
+    monkeypatch.setattr(ByArrangement, "_part_solved", counted)
+    layer = parse_layer("gemm:M=4,N=4,K=2")[1]
+    machine = load_engine("eyeriss-168")
+    stated = layer_problem(layer, machine, parse_objective("energy"), storage="uneven")
+    result = solve(stated, name, Limits(seconds=60).stopping(Answered()))
+    assert begun[0] == 1
+    assert result.status is Status.FEASIBLE
 
 
 def await_partner() -> None:

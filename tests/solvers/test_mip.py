@@ -28,6 +28,7 @@ from tilewright.formulation.mapping.problem import LayerProblem, layer_problem
 from tilewright.formulation.mapping.search import LayerMethod, LayerResult, LayerSearch
 from tilewright.formulation.objective import parse_objective
 from tilewright.formulation.result import Origin, Status
+from tilewright.formulation.stopping import Running, Stop
 from tilewright.hardware.mapping.load import load_engine
 from tilewright.solvers.mapping.branch import Branch
 from tilewright.solvers.mapping.exhaustive import Exhaustive
@@ -195,6 +196,29 @@ def test_stops_within_a_second(solver: LayerMethod) -> None:
     assert result.wall_seconds < 1 + delay()
     assert result.status in (Status.INTERRUPTED, Status.OPTIMAL)
     assert result.answer is not None
+
+
+@pytest.mark.usefixtures("short_dive")
+@EITHER
+def test_ends_where_a_condition_looks_at_the_search(
+    solver: LayerMethod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A condition on answers or bounds ends the search as time does: no model is solved after it holds."""
+    asked = [0]
+    honest = Child.solve
+
+    def counted(child: Child, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        asked[0] += 1
+        return honest(child, request)
+
+    class Asked(Stop):
+        def holds(self, elapsed: float, search: Running | None) -> bool:
+            return search is not None and asked[0] >= 2
+
+    monkeypatch.setattr(Child, "solve", counted)
+    result = run(solver, layer("conv5_2", "cycles"), Limits(seconds=60).stopping(Asked()))
+    assert asked[0] == 2
+    assert result.status is Status.FEASIBLE
 
 
 class Watched(Child):

@@ -25,7 +25,8 @@ from tilewright.workloads.network import Network
 from tilewright.workloads.onnx import budgets, graph, importer, inference
 from tilewright.workloads.onnx.importer import load_onnx
 from tilewright.workloads.onnx.options import OnnxOptions
-from tilewright.workloads.onnx.unfolding.choices import Choices
+from tilewright.workloads.onnx.unfolding.choices import Choices, TooManyNodesError
+from tilewright.workloads.onnx.unfolding.walk import Walk
 
 ATTENTION = 23
 """The version of ONNX's operations that has attention."""
@@ -286,6 +287,69 @@ def test_loops_open_no_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(BudgetError, match="expected at most 20 nodes in a model"):
         imported(made.loop(known=False), OnnxOptions(trips={"at_last": 10**8}))
     assert budgets.MOST_NODES == 2**17
+
+
+def _endless(rounds: int | None, condition: str) -> onnx.ModelProto:
+    """A loop of so many rounds, or without a last one, whose body gives a condition."""
+    proto = made.loop(known=True)
+    [number] = [tensor for tensor in proto.graph.initializer if tensor.name == "three"]
+    loop = proto.graph.node[0]
+    if rounds is None:
+        loop.input[0] = ""
+    else:
+        number.CopyFrom(numbers("three", rounds))
+    body = loop.attribute[0].g
+    [step] = [step for step in body.node if step.output[0] == "on"]
+    if condition == "stored":
+        body.node.remove(step)
+        body.initializer.append(numbers("on", True, np.bool_))
+    elif condition == "computed":
+        step.CopyFrom(node("Or", "going yes", "on"))
+    elif condition == "at last":
+        step.CopyFrom(node("Less", "round two", "on"))
+        proto.graph.initializer.append(numbers("two", 2))
+    return proto
+
+
+@pytest.fixture
+def opened_rounds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Prefixes of all rounds that are opened; no more than a hundred are."""
+    prefixes: list[str] = []
+    open_round = Walk.round
+
+    def counted(self: Walk, body: onnx.GraphProto, prefix: str, *others: Any) -> list[str]:
+        prefixes.append(prefix)
+        assert len(prefixes) <= 100
+        return open_round(self, body, prefix, *others)
+
+    monkeypatch.setattr(Walk, "round", counted)
+    return prefixes
+
+
+@pytest.mark.parametrize("condition", ["passed on", "stored", "computed"])
+@pytest.mark.parametrize("rounds", [2**40, None])
+def test_rounds_that_nothing_ends_are_refused_at_once(
+    opened_rounds: list[str], rounds: int | None, condition: str
+) -> None:
+    """A loop that opens too many nodes is refused after its first round."""
+    with pytest.raises(TooManyNodesError, match="at_last"):
+        Walk(_endless(rounds, condition), Choices())
+    assert len(opened_rounds) == 1
+
+
+@pytest.mark.parametrize("rounds", [2**40, None])
+def test_rounds_that_a_condition_ends_are_opened(rounds: int | None) -> None:
+    """A loop of nearly endless rounds runs as long as its condition holds."""
+    assert imported(_endless(rounds, "at last")).macs == 3 * (2 * 4 * 4 + 2 * 4 * 6)
+
+
+def test_steps_of_a_scan_are_refused_at_once(opened_rounds: list[str]) -> None:
+    """A scan of many steps is refused before the first one."""
+    proto = made.scan()
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 10**8
+    with pytest.raises(TooManyNodesError, match="at_last"):
+        Walk(proto, Choices())
+    assert not opened_rounds
 
 
 def test_every_cause_is_named_at_once() -> None:

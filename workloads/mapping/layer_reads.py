@@ -60,7 +60,7 @@ class Reading:
 
     def check_sizes(self, where: str, producer: Operator, reader: Operator) -> None:
         """Raise ``InputError`` where the operand's sizes are not those of the result."""
-        told = _sizes_apart(self.ordered(producer), reader, producer.output)
+        told = sizes_apart(self.ordered(producer), reader, producer.output)
         if told is not None:
             raise InputError(where, f"reads.{self.operand}", told)
 
@@ -69,17 +69,27 @@ class Reading:
         return replace(self, axes=self.axes or tuple(range(len(producer.output.axes))))
 
 
-def _sizes_apart(read: Reading, reader: Operator, result: Tensor) -> str | None:
+def sizes_apart(read: Reading, reader: Operator, result: Tensor, *, whole: bool = False) -> str | None:
     """Why an operand cannot be a result by their sizes; ``None`` where it can.
 
     Behind the last window a stride may leave elements of the result unused.  Padding may follow the result as
     far as it comes before it, or as a window reaches.
+
+    Parameters
+    ----------
+    read : with axes and offsets of every axis of the operand
+    reader : the layer that reads
+    result : that of the producer
+    whole : whether all of the result has to be read, with any padding where a window or an offset has some
     """
     for axis, place, offset in zip(reader.tensor(read.operand).axes, read.axes, read.offsets, strict=True):
-        size, unused = result.axes[place].size, max((term.stride for term in axis.terms), default=1) - 1
+        size = result.axes[place].size
+        unused = 0 if whole else max((term.stride for term in axis.terms), default=1) - 1
         told = f"axis {place} of the result of {read.producer} has {size} elements, the operand"
         if offset + size > axis.size + unused:
             return f"{told} only {axis.size - offset}"
+        if whole and (offset or axis.is_compound):
+            continue
         taps = [term for term in axis.terms if term.dim not in reader.output.dims]
         window = sum(term.stride * (reader.bounds[term.dim] - 1) for term in taps)
         padding = max(offset, window if axis.is_compound else 0)

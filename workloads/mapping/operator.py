@@ -78,6 +78,11 @@ class Axis:
         """Whether several loops move along this axis, so that neighbouring tiles can overlap."""
         return len(self.terms) > 1
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether one loop at most moves along this axis, element by element."""
+        return not self.is_compound and all(term.stride == 1 for term in self.terms)
+
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
@@ -113,6 +118,16 @@ class Tensor:
     @property
     def is_output(self) -> bool:
         return self.role is Role.OUTPUT
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether several loops move along some axis, so that neighbouring tiles can overlap."""
+        return any(axis.is_compound for axis in self.axes)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all axes are, so that a tile holds the elements between its first and its last ones."""
+        return all(axis.is_plain for axis in self.axes)
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,7 @@ def _output_counts(
         arriving = nest.coverage(tensor, len(nest.blocks) if target is None else target, below)
     partners = _starting_at_zero(nest, tensor, here, instances)
     first = product([*arriving, partners])
-    if any(axis.is_compound for axis in tensor.axes):
+    if tensor.overlaps:
         # tiles overlap: every touched element is a partial sum
         updates = nest.iterations(tensor, below) if target is None else nest.delivered(tensor, target, below)
         updates = in_all_turns(nest, updates)
@@ -267,7 +267,7 @@ def _output_counts(
 
 def _drains(nest: Nest, tensor: Tensor, boundary: int, instances: Spread) -> Expr:
     """Elements that a store's instances send outwards, one by one before any network adds them up."""
-    if any(axis.is_compound for axis in tensor.axes):
+    if tensor.overlaps:
         return in_all_turns(nest, nest.delivered(tensor, boundary, instances))
     elements = nest.coverage(tensor, boundary, instances)
     return nest.visits(tensor, boundary, instances, lambda n: product([*elements, in_all_turns(nest, n)]))
@@ -297,7 +297,7 @@ def transported(nest: Nest, tensor: Tensor, level: int, among: Sequence[bool] | 
             windows = nest.engine.levels[store].sliding_window
             return in_all_turns(nest, nest.delivered(tensor, target, spread, windows))
         # partial sums travel out at every visit and back in at every visit but the first
-        if any(axis.is_compound for axis in tensor.axes):
+        if tensor.overlaps:
             return in_all_turns(nest, 2 * nest.delivered(tensor, target, spread))
         elements = nest.coverage(tensor, target, spread)
         partners = _starting_at_zero(nest, tensor, target, spread)

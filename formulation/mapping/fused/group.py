@@ -9,6 +9,7 @@ from functools import cached_property
 from tilewright.formulation.mapping.fused.softmax import obstacle
 from tilewright.foundation.errors import InputError, unknown_name
 from tilewright.workloads.mapping.layer_reads import Reading as Reading
+from tilewright.workloads.mapping.layer_reads import sizes_apart
 from tilewright.workloads.mapping.operator import Axis, Operator, Tensor
 from tilewright.workloads.network import Network
 
@@ -209,23 +210,12 @@ def mismatch(reader: Operator, producer: Operator, reading: Reading) -> str | No
     if len(reading.offsets) != len(operand.axes) or min(reading.offsets, default=0) < 0:
         number = len(operand.axes)
         return f"offsets {list(reading.offsets)}, expected one of at least 0 for each of {number} axes"
-    for axis, place, offset in zip(operand.axes, reading.axes, reading.offsets, strict=True):
-        if offset + result.axes[place].size > axis.size:
-            return (
-                f"axis {place} of the result has {result.axes[place].size} elements, the operand only "
-                f"{axis.size - offset}"
-            )
-        if offset == 0 and not axis.is_compound and result.axes[place].size < axis.size:
-            return (
-                f"axis {place} of the result has {result.axes[place].size} elements, the operand needs "
-                f"{axis.size}"
-            )
-    return None
+    return sizes_apart(reading, reader, result, whole=True)
 
 
 def _uneven_axes(result: Tensor, what: str) -> str | None:
     for place, axis in enumerate(result.axes):
-        if axis.is_compound or any(term.stride != 1 for term in axis.terms):
+        if not axis.is_plain:
             return f"axis {place} of {what} moves with several loops or in strides and cannot be passed on"
     return _repeated(result, what)
 

@@ -45,9 +45,14 @@ def counts_merged_cuts(operator: Operator) -> bool:
     )
 
 
-def whole_axes(operator: Operator, tensor: Tensor) -> list[Expr]:
-    """Different elements of a tensor at most, as factors per axis; no instances ever hold more of them."""
-    return [as_expr(axis.extent(operator.bounds)) for axis in tensor.axes]
+def most_held(nest: Nest, tensor: Tensor) -> list[Expr] | None:
+    """Different elements that instances ever hold at most, as factors per axis: what counts against reads.
+
+    ``None`` where what they hold is known: tiles do not overlap, or divide what is around them.
+    """
+    if nest.perfect or not tensor.overlaps:
+        return None
+    return [as_expr(axis.extent(nest.operator.bounds)) for axis in tensor.axes]
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,10 @@ class MergedCuts(Nest):
 
     def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
         """Outside the block, the same; of tiles that overlap the most, which is what counts against them."""
-        overlaps = any(axis.is_compound for axis in tensor.axes)
-        if overlaps and not self.perfect:
-            return whole_axes(self.operator, tensor)
-        if overlaps or boundary > self.merged:
+        most = most_held(self, tensor)
+        if most is not None:
+            return most
+        if tensor.overlaps or boundary > self.merged:
             return super().coverage(tensor, boundary, spread)
         return [as_expr(_least_along(axis, self.operator.bounds)) for axis in tensor.axes]
 

@@ -113,7 +113,7 @@ class LeastInside:
         if not tensor.is_output:
             return whole(level.read_energy_of(tensor.role), self._scale) * count
         updates = whole(level.write_energy_of(tensor.role), self._scale) * count
-        if any(axis.is_compound for axis in tensor.axes):
+        if tensor.overlaps:
             return updates
         beyond = [
             store.fanout.instances for store in levels[self._last : innermost] if store.fanout is not None
@@ -152,7 +152,7 @@ class LeastInside:
 def has_own_loops(tensor: Tensor) -> bool:
     """Whether every axis of a tensor has one loop, which moves along no other axis."""
     dims = [term.dim for axis in tensor.axes for term in axis.terms]
-    return len({*dims}) == len(dims) and not any(axis.is_compound for axis in tensor.axes)
+    return len({*dims}) == len(dims) and not tensor.overlaps
 
 
 def served_anew(problem: LayerProblem, nest: Nest, tensor: Tensor, source: int, inside: int) -> Expr:

@@ -6,15 +6,17 @@ last drains are hidden by nothing (``docs/uneven.md``).
 
 from __future__ import annotations
 
+from collections.abc import Mapping as MappingABC
 from collections.abc import Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from tilewright.formulation.expression import Expr, as_expr, choose, maximum, total
 from tilewright.formulation.mapping.cost.base import Statement
 from tilewright.formulation.mapping.cost.hierarchy_cycles import first_and_last, first_tiles, port_times
 from tilewright.formulation.mapping.nests.nest import Nest
 from tilewright.formulation.mapping.parts.compulsory import touched
-from tilewright.formulation.mapping.parts.entering import Entering, least_on_port, moved_by
+from tilewright.formulation.mapping.parts.entering import Entering, least_on_port
 from tilewright.formulation.mapping.parts.near_storage import near_levels
 from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.workloads.mapping.operator import Role
@@ -50,17 +52,10 @@ def filled(part: LayerProblem, problem: LayerProblem, entered: Sequence[Entering
     known, every = first_fills(nest, behind), first_fills(ported, behind)
     further = 0 if every is known else maximum([0, every - known])
     apart = total([part.statement.cycles, further])
-    if passing := [own for own in entered if not own.source]:
-        # The outermost level's port hands out what passes, and what near levels need at least.
-        moved = moved_by(part, passing)
-        reads = [(own.tensor.role, moved[own][0] + _first_fill(part, own)) for own in passing]
-        kept = frozenset[Role]().union(*(engine.levels[index].keeps for index in near))
-        needed: dict[bool, list[tuple[Role, Expr]]] = {True: [], False: []}
-        for tensor in problem.operator.tensors:
-            if tensor.role in kept:
-                needed[tensor.is_output].append((tensor.role, as_expr(touched(problem.operator, tensor))))
-        busy = port_times(engine, engine.levels[0], [*reads, *needed[False]], needed[True])
-        apart = maximum([apart, *busy])
+    # The outermost level's port hands out what passes, and what near levels need at least.
+    first = {own.tensor.name: _first_fill(part, own) for own in entered if not own.source}
+    if first:
+        apart = maximum([apart, *served(part, problem, first)])
     details = {FILLS: fills, APART: apart}
     return replace(part, statement=replace(part.statement, cycles=apart + fills, details=details))
 
@@ -70,13 +65,16 @@ def apart_from_fills(stated: Statement) -> Statement:
     return replace(stated, cycles=stated.details[APART])
 
 
-def served(part: LayerProblem, problem: LayerProblem) -> list[Expr]:
+def served(
+    part: LayerProblem, problem: LayerProblem, first: MappingABC[str, Expr] = MappingProxyType({})
+) -> list[Expr]:
     """Cycles in which the outermost level's ports move what passes near levels, and once what these store.
 
     Parameters
     ----------
     part : the inside, whose own ports move near tiles, which are whole tensors there, for nothing
     problem : whose part it is
+    first : elements of passing tensors, by name, that are read once more in cycles that nothing hides
     """
     operator, engine, near = problem.operator, problem.engine, near_levels(problem.engine)
     if engine.starts or operator.turns > 1:
@@ -91,7 +89,7 @@ def served(part: LayerProblem, problem: LayerProblem) -> list[Expr]:
             once = touched(operator, tensor)
             read, written = (0, once) if tensor.is_output else (once, 0)
             for moved, count, least in (
-                (reads, counted.reads, read),
+                (reads, counted.reads + first.get(tensor.name, 0), read),
                 (writes, counted.fills, 0),
                 (writes, counted.updates, written),
             ):

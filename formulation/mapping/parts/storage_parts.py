@@ -70,7 +70,7 @@ def has_storage_parts(problem: LayerProblem) -> bool:
     operator, engine = problem.operator, problem.engine
     if not isinstance(problem.model, Hierarchy) or not counts_merged_cuts(operator):
         return False
-    overlaps = any(axis.is_compound for axis in operator.output.axes)
+    overlaps = operator.output.overlaps
     if overlaps and problem.space.nest.perfect and not problem.is_uneven:
         return False  # what counts against reads depends on tiles of the source, which a part has not
     fans = [level.fanout for level in engine.levels if level.fanout is not None]

@@ -19,7 +19,7 @@ from tilewright.formulation.expression import Expr, ceil_div
 from tilewright.formulation.mapping.nests.arrangement_rules import arrangement_limits, block_orders
 from tilewright.formulation.mapping.nests.arrangements import Reduction, arrangements
 from tilewright.formulation.mapping.nests.nest import Nest, Spread
-from tilewright.formulation.mapping.nests.remainders import MergedCuts, least_spanned, whole_axes
+from tilewright.formulation.mapping.nests.remainders import MergedCuts, least_spanned, most_held
 from tilewright.formulation.mapping.parts.storage_parts import (
     StoragePart,
     has_storage_parts,
@@ -86,9 +86,8 @@ class FewestPieces(Nest):
 
     def coverage(self, tensor: Tensor, boundary: int, spread: Spread) -> list[Expr]:
         """Of tiles that overlap the most: it counts against what comes back."""
-        if any(axis.is_compound for axis in tensor.axes) and not self.perfect:
-            return whole_axes(self.operator, tensor)
-        return super().coverage(tensor, boundary, spread)
+        most = most_held(self, tensor)
+        return super().coverage(tensor, boundary, spread) if most is None else most
 
     def _strided(self, axis: Axis, boundary: int, counted: Callable[[str], Collection[int]]) -> Expr:
         """Pieces of single iterations have no gaps."""

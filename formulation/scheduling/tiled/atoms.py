@@ -60,7 +60,7 @@ WEIGHTS: Memo[tuple[Int64s, Int64s]] = Memo(lambda value: len(value[0]) + len(va
 def _atoms(operator: Operator, tiling: Tiling, slots: int, engine: TileEngine, bits: int) -> LayerAtoms:
     shapes = atom_shapes(operator, tiling)
     priced = atom_costs(engine, shapes)
-    parts = len(tiling.parts) - 1
+    parts = tiling.divisions
     sides = [np.diff(np.array(cuts, dtype=np.int64)) for cuts in (tiling.samples, *tiling.axes[:3])]
     boxes = np.ones(1, dtype=np.int64)
     for side in sides:

@@ -53,7 +53,7 @@ class _Builder:
         self.limits = limits
         counts, slots = [], []
         for unit, cuts_of in zip(units, tilings, strict=True):
-            parts = len(cuts_of.parts) - 1
+            parts = cuts_of.divisions
             chained = sums == "chain" and unit.layer.operator.is_mac
             slots.append(parts if parts == 1 or chained else parts + 1)
             counts.append(
@@ -201,7 +201,7 @@ class _Builder:
         bits = next(t for t in unit.layer.operator.inputs if t.role is Role.WEIGHT)
         sizes = in_bytes(elements * tensor_bits(bits, self.engine))
         first = self.add_blocks(WEIGHTS, sizes, np.full(len(elements), -1, dtype=np.int64))
-        slots, parts = int(self.slots[index]), len(cuts.parts) - 1
+        slots, parts = int(self.slots[index]), cuts.divisions
         local = np.arange(block.size, dtype=np.int64)
         task = local // parts * slots + local % parts
         per_sample = block.size // parts * slots
@@ -210,7 +210,7 @@ class _Builder:
 
     def _partial_sums(self, index: int) -> None:
         """Part p reads the sum of the parts before it, or the reduction reads all of them."""
-        slots, parts = int(self.slots[index]), len(self.tilings[index].parts) - 1
+        slots, parts = int(self.slots[index]), self.tilings[index].divisions
         if parts == 1:
             return
         tasks = np.arange(self.base[index], self.base[index + 1]).reshape(-1, slots)
@@ -253,7 +253,9 @@ class _Builder:
         """Per atom of one sample range: which share of the operand it reads (a number), and its elements."""
         operator = read.layer.operator
         cuts = self.tilings[index]
-        tiles = cuts.axes if not read.late else (*cuts.axes[:3], (0, shape_of(operator).parts))
+        shape, tiles = shape_of(operator), cuts.every(operator)
+        if read.late:
+            tiles = *tiles[:3], (0, shape.parts), (0, shape.strips)
         return tensor_tiles(operator, tensor, tiles)
 
     def _read_all(self, index: int, read: Read, tensor: Tensor) -> None:
@@ -268,7 +270,7 @@ class _Builder:
             boxes = np.multiply.outer(boxes, np.diff(np.array(cuts, dtype=np.int64))).ravel()
         total = max(total, int(boxes.sum()))
         slots = int(self.slots[index])
-        parts = 1 if read.late else len(self.tilings[index].parts) - 1
+        parts = 1 if read.late else self.tilings[index].divisions
         local = np.arange(number.size, dtype=np.int64)
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots
@@ -299,7 +301,7 @@ class _Builder:
         share, number, _ = self._operand_share(index, read, tensor)
         cuts = self.tilings[index]
         slots = int(self.slots[index])
-        parts = 1 if read.late else len(cuts.parts) - 1
+        parts = 1 if read.late else cuts.divisions
         local = np.arange(number.size, dtype=np.int64)
         reader = local // parts * slots + (slots - 1 if read.late else local % parts)
         per_sample = number.size // parts * slots

@@ -19,8 +19,9 @@ from tilewright.workloads.mapping.operator import Axis, Operator, Term
 
 Range = tuple[int, int]
 
-CHANNEL, ROW, COLUMN, PART = 0, 1, 2, 3
-"""Axes of a tiling; ``PART`` divides the sum over input channels, or a pool's window."""
+CHANNEL, ROW, COLUMN, PART, ACROSS = 0, 1, 2, 3, 4
+"""Axes of a tiling; ``PART`` divides the sum over input channels, or the rows of a pool's window, and
+``ACROSS`` the columns of such a window."""
 
 _COORDINATE = {"K": CHANNEL, "G": CHANNEL, "C": CHANNEL, "P": ROW, "R": ROW, "Q": COLUMN, "S": COLUMN}
 
@@ -41,6 +42,9 @@ class Shape:
     part : the loop over input channels that may be divided into partial sums, if any; of a pool with one row
         of results, the loop over the rows of its window
     parts : its bound, 1 without one
+    across : of a pool with one result of each channel, the loop over the columns of its window, if any
+    strips : its bound, 1 without one
+    is_window : whether ``part`` is a loop over rows of a pool's window
     """
 
     sizes: tuple[int, int, int]
@@ -48,12 +52,36 @@ class Shape:
     scattered: tuple[Axis | None, Axis | None, Axis | None]
     part: str | None
     parts: int
+    across: str | None = None
+    strips: int = 1
+    is_window: bool = False
 
     @cached_property
     def covered(self) -> frozenset[str]:
         """The loops that lie along an axis of a tiling."""
         scattered = (term.dim for axis in self.scattered if axis is not None for term in axis.terms)
-        return frozenset([*itertools.chain(*self.loops), *scattered, *([self.part] if self.part else [])])
+        summed = (name for name in (self.part, self.across) if name is not None)
+        return frozenset([*itertools.chain(*self.loops), *scattered, *summed])
+
+    def extent(self, axis: int) -> int:
+        """Positions along an axis of a tiling."""
+        return (*self.sizes, self.parts, self.strips)[axis]
+
+    @cached_property
+    def laid(self) -> tuple[int, int, int, int]:
+        """Axes of a tiling that a layer is laid out along on engines: channels, rows, columns, and the sum.
+
+        Rows, and columns, of a window that may be divided take the place of the one row of results.
+        """
+        if not self.is_window:
+            return CHANNEL, ROW, COLUMN, PART
+        return CHANNEL, PART, COLUMN if self.across is None else ACROSS, ROW
+
+    @cached_property
+    def summed(self) -> tuple[bool, bool, bool, bool]:
+        """Which of these divide the sum, and not the results."""
+        channels, rows, columns, rest = (axis >= PART for axis in self.laid)
+        return channels, rows, columns, rest
 
 
 @dataclass(frozen=True)
@@ -107,16 +135,26 @@ def _shape(operator: Operator) -> Shape:
     sums = [
         name for name in like if like[name] == "C" and name in operator.reduction_dims and operator.is_mac
     ]
-    if operator.kind == "pool" and sizes[ROW] == 1:
+    is_window = operator.kind == "pool" and sizes[ROW] == 1
+    if is_window:
         loops[ROW].clear()  # positions along rows are those of the window alone
         sums = [name for name in like if like[name] in ("P", "R") and name in operator.reduction_dims]
     part = sums[0] if len(sums) == 1 else None
+    across = None
+    if part and is_window and sizes[COLUMN] == 1:
+        strips = [name for name in like if like[name] in ("Q", "S") and name in operator.reduction_dims]
+        if len(strips) == 1:
+            across = strips[0]
+            loops[COLUMN].clear()
     return Shape(
         (sizes[0], sizes[1], sizes[2]),
         (tuple(loops[0]), tuple(loops[1]), tuple(loops[2])),
         (scattered[0], scattered[1], scattered[2]),
         part,
         operator.bounds[part] if part else 1,
+        across,
+        operator.bounds[across] if across else 1,
+        is_window and part is not None,
     )
 
 
@@ -126,12 +164,13 @@ def loop_ranges(operator: Operator, axis: int, low: int, high: int) -> dict[str,
     Parameters
     ----------
     operator : whose loops they are
-    axis : of a tiling: `CHANNEL`, `ROW`, `COLUMN` or `PART`
-    low, high : results along the axis; of `PART`, iterations of the sum
+    axis : of a tiling: `CHANNEL`, `ROW`, `COLUMN`, `PART` or `ACROSS`
+    low, high : results along the axis; of `PART` and `ACROSS`, iterations of the sum
     """
     shape = shape_of(operator)
-    if axis == PART:
-        return {shape.part: (low, high)} if shape.part else {}
+    if axis >= PART:
+        summed = shape.part if axis == PART else shape.across
+        return {summed: (low, high)} if summed else {}
     window = shape.scattered[axis]
     if window is not None:
         position, offset = window.terms
@@ -156,8 +195,8 @@ def loop_ranges(operator: Operator, axis: int, low: int, high: int) -> dict[str,
 def inner_run(operator: Operator, axis: int) -> int:
     """Results of the innermost loop along an axis; cuts inside a run must not cross its end."""
     shape = shape_of(operator)
-    if axis == PART:
-        return shape.parts
+    if axis >= PART:
+        return shape.extent(axis)
     names = shape.loops[axis]
     if shape.scattered[axis] is not None or not names:
         return shape.sizes[axis]

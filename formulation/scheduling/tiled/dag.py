@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tilewright.formulation.scheduling.tiled.coordinates import ACROSS
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.arrays import Bools, Floats, Int32s, Int64s
@@ -124,7 +125,8 @@ class AtomicDag:
         return counts[self.read_starts].astype(np.int64), producer[made]
 
     def box(self, task: int) -> tuple[tuple[int, int], ...]:
-        """Ranges of samples, channels, rows and columns of a task's result, then of the partial sum.
+        """Ranges of samples, channels, rows and columns of a task's result, then of the partial sum: of input
+        channels, or of rows of a window, whose columns are `strip`.
 
         The last one is (0, 0) for the reduction of independent parts.
         """
@@ -135,15 +137,31 @@ class AtomicDag:
         for cuts in (cuts_of.columns, cuts_of.rows, cuts_of.channels, cuts_of.samples):
             rest, tile = divmod(rest, len(cuts) - 1)
             spans.append((cuts[tile], cuts[tile + 1]))
-        part = (cuts_of.parts[slot], cuts_of.parts[slot + 1]) if slot + 1 < len(cuts_of.parts) else (0, 0)
+        at = slot // max(1, len(cuts_of.across) - 1)
+        part = (cuts_of.parts[at], cuts_of.parts[at + 1]) if slot < cuts_of.divisions else (0, 0)
         return (*reversed(spans), part)
+
+    def strip(self, task: int) -> tuple[int, int]:
+        """The range of columns of a pool's window that a task combines; (0, 0) for the reduction of parts."""
+        unit = int(self.unit[task])
+        cuts_of = self.tilings[unit]
+        slot = (task - int(self.base[unit])) % int(self.slots[unit])
+        if slot >= cuts_of.divisions:
+            return 0, 0
+        across = cuts_of.every(self.units[unit].layer.operator)[ACROSS]
+        at = slot % (len(across) - 1)
+        return across[at], across[at + 1]
 
     def task_name(self, task: int) -> str:
         """Such as ``conv1[n 0:1, c 0:16, h 0:28, w 0:28]``."""
         spans = self.box(task)
         text = ", ".join(f"{a} {low}:{high}" for a, (low, high) in zip("nchw", spans, strict=False))
-        if len(self.tilings[int(self.unit[task])].parts) > 2:
+        tiling = self.tilings[int(self.unit[task])]
+        if tiling.divisions > 1:
             text += ", sum" if spans[4] == (0, 0) else f", part {spans[4][0]}:{spans[4][1]}"
+            if tiling.across and spans[4] != (0, 0):
+                low, high = self.strip(task)
+                text += f" x {low}:{high}"
         return f"{self.units[int(self.unit[task])].name}[{text}]"
 
     def block_name(self, block: int) -> str:

@@ -55,7 +55,7 @@ def moved(maker: Operator, link: Link | None) -> Moved | None:
     """
     view = None if link is None else link.view
     # results made in strides may be cropped, so that their sizes are not those of the view
-    if view is None or any(axis.is_compound for axis in maker.output.axes):
+    if view is None or maker.output.overlaps:
         return None
     result = _Result(maker)
     runs = []

@@ -16,6 +16,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import (
+    ACROSS,
     CHANNEL,
     PART,
     ROW,
@@ -230,8 +231,11 @@ def depends_on(operator: Operator, axes: Sequence[Axis | Digit]) -> set[int]:
     """Axes of a consumer's tiling that the loops of an operand's axes lie along."""
     shape = shape_of(operator)
     names = [term.dim for axis in axes for term in axis.terms]
-    depends = {PART for name in names if name == shape.part}
-    return depends | {
+    return {
+        axis
+        for axis, name in ((PART, shape.part), (ACROSS, shape.across))
+        if name is not None and name in names
+    } | {
         at
         for name in names
         for at in range(3)

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, COLUMN, PART, ROW, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import ACROSS, CHANNEL, COLUMN, PART, ROW, shape_of
 from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.moved import Moved, moved, moved_axes
 from tilewright.formulation.scheduling.tiled.overlap import (
@@ -218,16 +218,16 @@ def _crossings(
         return None
     mapped, flat = found_axes
     shape = shape_of(operator)
-    parts = len(tiling.parts) - 1
-    counts = [len(cuts) - 1 for cuts in tiling.axes]
-    strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, 1]
-    tiles = (*tiling.axes[:3], (0, shape.parts)) if late else tiling.axes
+    tiles = tiling.every(operator)
+    counts = [len(cuts) - 1 for cuts in tiles]
+    strides = [counts[ROW] * counts[COLUMN] * slots, counts[COLUMN] * slots, slots, counts[ACROSS], 1]
+    if late:
+        tiles = *tiles[:3], (0, shape.parts), (0, shape.strips)
     used = {axis for axes in mapped for axis in axes.depends}
     shared = [axis for axis in sorted(used) if sum(axis in axes.depends for axes in mapped) > 1]
     free = np.array([slots - 1 if late else 0], dtype=np.int64)
-    for axis in range(4):
-        if axis not in used and not (axis == PART and late):
-            count = parts if axis == PART else counts[axis]
+    for axis, count in enumerate(counts):
+        if axis not in used and not (axis >= PART and late):
             free = np.add.outer(free, np.arange(count) * strides[axis]).ravel()
     samples = sample_entries(tiling.samples, counts[CHANNEL] * strides[CHANNEL], origin.cuts[0])
 

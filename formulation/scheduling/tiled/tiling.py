@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.formulation.scheduling.tiled.coordinates import (
+    ACROSS,
     CHANNEL,
     COLUMN,
     PART,
@@ -44,6 +45,11 @@ class Tiling:
 
     A tiling of a layer over several tiles (a group task) has the borders of its parts, such as
     ``ceil(n * i / p)``, and is as good as one by sizes.
+
+    Parameters
+    ----------
+    across : of the columns of a pool's window, where its parts are divided along these, too; empty where they
+        are not
     """
 
     samples: Borders
@@ -51,11 +57,21 @@ class Tiling:
     rows: Borders
     columns: Borders
     parts: Borders
+    across: Borders = ()
 
     @property
     def axes(self) -> tuple[Borders, Borders, Borders, Borders]:
         """By coordinate: channels, rows, columns, partial sums."""
         return self.channels, self.rows, self.columns, self.parts
+
+    @property
+    def divisions(self) -> int:
+        """Parts of every sum."""
+        return (len(self.parts) - 1) * max(1, len(self.across) - 1)
+
+    def every(self, operator: Operator) -> tuple[Borders, Borders, Borders, Borders, Borders]:
+        """Borders of an operator's atoms along `CHANNEL`, `ROW`, `COLUMN`, `PART` and `ACROSS`."""
+        return *self.axes, self.across or (0, shape_of(operator).strips)
 
 
 def borders(size: int, tile: int, run: int | None = None) -> Borders:
@@ -104,6 +120,7 @@ def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) 
             "rows": (shape.sizes[ROW], cuts_of.rows),
             "columns": (shape.sizes[COLUMN], cuts_of.columns),
             "input channels": (shape.parts, cuts_of.parts),
+            "columns of a window": (shape.strips, cuts_of.every(operator)[ACROSS]),
         }
         for what, (size, cuts) in sizes.items():
             rising = all(a < b for a, b in itertools.pairwise(cuts))

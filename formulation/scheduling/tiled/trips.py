@@ -49,7 +49,7 @@ def operator_kind(operator: Operator) -> str:
 
 def atom_shapes(operator: Operator, tiling: Tiling) -> AtomShapes:
     """Loops of all atoms, without the slot of a reduction: samples x channels x rows x columns x parts."""
-    tiles = tiling.axes
+    tiles = tiling.every(operator)
     borders = np.array(tiling.samples, dtype=np.int64)
     samples = borders[1:] - borders[:-1]
     trips = [
@@ -119,14 +119,14 @@ def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
     Parameters
     ----------
     operator : whose loops they are
-    axis : of a tiling: `CHANNEL`, `ROW`, `COLUMN` or `PART`
-    low, high : results along the axis; of `PART`, iterations of the sum
+    axis : of a tiling: `CHANNEL`, `ROW`, `COLUMN`, `PART` or `ACROSS`
+    low, high : results along the axis; of `PART` and `ACROSS`, iterations of the sum
     """
     shape = shape_of(operator)
     ranges = loop_ranges(operator, axis, low, high)
     like = {dimension.name: dimension.like for dimension in operator.dimensions}
     counts = {"N": 1, "G": 1, "K": 1, "C": 1, "P": 1, "Q": 1}
-    window = shape.scattered[axis] if axis != PART else None
+    window = shape.scattered[axis] if axis < PART else None
     if window is not None:
         position, offset = window.terms
         places = position.stride * np.arange(*ranges[position.dim])[:, None]
@@ -134,8 +134,8 @@ def axis_trips(operator: Operator, axis: int, low: int, high: int) -> Trips:
         counts["P" if axis == ROW else "Q"] = int(((hits >= low) & (hits < high)).sum())
         return Trips(rows=counts["P"], columns=counts["Q"], positions=places.size)
     for name, (begin, end) in ranges.items():
-        # rows of a window that is divided are read as often as samples are
-        key = like[name] if like[name] in counts and (axis != PART or like[name] == "C") else "N"
+        # rows and columns of a window that is divided are read as often as samples are
+        key = like[name] if like[name] in counts and (axis < PART or like[name] == "C") else "N"
         counts[key] *= end - begin
     return Trips(
         counts["N"],
@@ -168,14 +168,14 @@ def weight_blocks(operator: Operator, tiling: Tiling) -> tuple[Int64s, Int64s]:
     Returns
     -------
     elements : per block
-    block : per tile of channels x rows x columns x parts (flat), the number of its block
+    block : per tile of channels x rows x columns x parts x strips (flat), the number of its block
 
     Both are empty where the operator has no weights.
     """
     tensors = [tensor for tensor in operator.inputs if tensor.role is Role.WEIGHT]
     if not tensors:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    return tensor_tiles(operator, tensors[0], tiling.axes)[:2]
+    return tensor_tiles(operator, tensors[0], tiling.every(operator))[:2]
 
 
 def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -> tuple[Int64s, Int64s, int]:
@@ -184,7 +184,7 @@ def tensor_tiles(operator: Operator, tensor: Tensor, tiles: Sequence[Borders]) -
     Returns
     -------
     elements : per share
-    share : per tile of channels x rows x columns x parts (flat), the number of its share
+    share : per tile of channels x rows x columns x parts x strips (flat), the number of its share
     total : elements of the whole tensor
     """
     elements = np.ones(1, dtype=np.int64)

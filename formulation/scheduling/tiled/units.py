@@ -136,14 +136,11 @@ def _viewed(network: Network, link: Link) -> Link:
     """
     if link.view is not None or link.producer is None or not _RESHAPING.issuperset(link.moves):
         return link
-    result = network.layer(link.producer).operator.output
+    view = View.of(network.layer(link.producer).operator.output)
     sizes = [axis.size for axis in network.layer(link.consumer).operator.tensor(link.operand).axes]
-    made = [axis.size for axis in result.axes]
-    known = not any(axis.is_compound or any(term.stride != 1 for term in axis.terms) for axis in result.axes)
-    if not known or math.prod(sizes) != math.prod(made):
+    if view is None or math.prod(sizes) != math.prod(view.shape):
         return link
-    view = View.whole(made).reshaped(sizes)
-    return link if view is None else replace(link, view=view)
+    return replace(link, view=view.reshaped(sizes))
 
 
 _RESHAPING = frozenset(("Flatten", "Reshape"))

@@ -52,8 +52,7 @@ class _Meeting:
 
         Parameters
         ----------
-        reader, maker : sizes along channels, rows, columns and the sum over inputs, shape (sizes, 4); of one
-            of them a single one
+        reader, maker : sizes along the axes of a tiling, shape (sizes, 5); of one of them a single one
         """
         mean: Floats = np.ones(max(len(reader), len(maker)))
         for axes, size, tiles in zip(self.along, self.sizes, maker.T[:3], strict=True):
@@ -70,12 +69,11 @@ class _Meeting:
 
 
 def _window(operator: Operator, axes: OperandAxes, size: int, tile: list[int]) -> int:
-    shape = shape_of(operator)
-    wholes = (*shape.sizes, shape.parts)
     ranges: dict[str, Range] = {}
     for axis, side in zip(axes.depends, tile, strict=True):
-        low = wholes[axis] // side // 2 * side
-        ranges |= loop_ranges(operator, axis, low, min(wholes[axis], low + side))
+        whole = shape_of(operator).extent(axis)
+        low = whole // side // 2 * side
+        ranges |= loop_ranges(operator, axis, low, min(whole, low + side))
     positions = positions_read(operator, axes, size, ranges)
     return int(positions[-1] - positions[0]) + 1 if len(positions) else 1
 
@@ -93,7 +91,7 @@ def aligned(
     sizes : per unit, where the choice begins
     equal : per unit, the sizes to choose from; fewer than two where there is no choice
     """
-    chosen = [_sides([size]) for size in sizes]
+    chosen = [_sides(problem, unit, [size]) for unit, size in enumerate(sizes)]
     picked = list(sizes)
     beside: dict[int, list[_Meeting]] = {unit: [] for unit, those in enumerate(equal) if len(those) > 1}
     for reader in range(len(sizes)) if beside else ():
@@ -111,7 +109,7 @@ def aligned(
             known[key] = _atoms(problem, meeting.reader, reading) * meeting.met(reading, making)
         return known[key]
 
-    sides = {unit: _sides(equal[unit]) for unit in beside}
+    sides = {unit: _sides(problem, unit, equal[unit]) for unit in beside}
     for _ in range(SWEEPS):
         for unit, candidates in sides.items():
             reads: Floats = np.zeros(len(candidates))
@@ -128,12 +126,16 @@ def aligned(
 def _atoms(problem: TiledProblem, unit: int, sides: Int64s) -> Int64s:
     """Atoms of a sample."""
     shape = shape_of(problem.units[unit].layer.operator)
-    atoms: Int64s = np.prod(-(-np.array((*shape.sizes, shape.parts)) // sides), axis=1)
+    wholes = np.array([shape.extent(axis) for axis in range(sides.shape[1])])
+    atoms: Int64s = np.prod(-(-wholes // sides), axis=1)
     return atoms
 
 
-def _sides(sizes: Sequence[AtomSize]) -> Int64s:
-    return np.array([(size.outputs, size.rows, size.columns, size.inputs) for size in sizes], dtype=np.int64)
+def _sides(problem: TiledProblem, unit: int, sizes: Sequence[AtomSize]) -> Int64s:
+    """Along the axes of a tiling; these sizes leave the columns of a pool's window whole."""
+    strips = shape_of(problem.units[unit].layer.operator).strips
+    sides = [(size.outputs, size.rows, size.columns, size.inputs, strips) for size in sizes]
+    return np.array(sides, dtype=np.int64)
 
 
 def _meetings(problem: TiledProblem, index: int) -> Iterator[_Meeting | None]:

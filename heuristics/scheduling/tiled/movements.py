@@ -302,3 +302,40 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         stored=stored,
         stored_last=stored_last,
     )
+
+
+def carried(movements: Movements, plan: Plan, at: Int64s) -> Movements | None:
+    """The movements of another plan, those that both have in the steps and from the ports where they are now.
+
+    Parameters
+    ----------
+    movements : that are carried over, as far as the plan's order and buffers have such
+    plan : a legal one of the same atoms; ``None`` is the answer for any other
+    at : per step of the movements the step of the plan that it is now, in rising order
+    """
+    uses = movements.uses
+    other = movements_of(uses.dag, uses.machine, plan, uses.spread)
+    if other is None:
+        return None
+    engines, asked = uses.machine.engines, other.uses
+    loads = np.flatnonzero(movements.loaded)[::-1]  # of several, the first one stays last
+    by_place = np.full(uses.dag.blocks * engines, -1, dtype=np.int64)
+    by_block = np.full(uses.dag.blocks, -1, dtype=np.int64)
+    by_place[uses.block[loads] * engines + uses.engine[loads]] = loads
+    by_block[uses.block[loads]] = loads
+    same = by_place[asked.block * engines + asked.engine]
+    like = np.where(same >= 0, same, by_block[asked.block])
+    known = other.loaded & (like >= 0)
+    from_port = known & (same >= 0) & (movements.source[same] >= engines) & (other.source >= engines)
+    last = np.where(known, np.clip(at[movements.last[like]], asked.low, asked.step), other.last)
+    first = np.where(known, np.clip(at[movements.first[like]], asked.low, last), other.first)
+    low, high = plan.last.astype(np.int64) + 1, asked.steps - 1
+    return replace(
+        other,
+        source=np.where(from_port, movements.source[same], other.source),
+        first=first,
+        last=last,
+        port=movements.port,
+        stored=np.clip(at[movements.stored], low, high),
+        stored_last=np.clip(at[movements.stored_last], low, high),
+    )

@@ -179,7 +179,7 @@ def _made(start: Start, stages: Stages, source: str, before: Climber | None) -> 
 def varied(
     climber: Climber, stages: Stages, numbers: random.Random, source: str, tried: set[Choice]
 ) -> Climber | None:
-    """A start after one move; ``None`` where it changes nothing, was tried before, or its plan is far worse.
+    """A start after one move; ``None`` where it was tried before, or its plan is far worse.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def varied(
     stages : what makes plans
     numbers : which draw the move
     source : what the trace calls the plan
-    tried : choices of which plans were made; the move's is added
+    tried : choices of which plans were made, the start's among them; the move's is added
     """
     problem, chance, start = stages.search.problem.problem, numbers.random(), climber.start
     sizes, order, mapping, homes = start.sizes, start.order, start.mapping, start.homes
@@ -204,7 +204,7 @@ def varied(
     if chance >= 1 - (CUT if homes is None else CUT_AT_HOME):
         sizes = recut(problem, sizes, numbers)
     moved = replace(start, sizes=sizes, order=order, mapping=mapping, homes=homes)
-    if _choice(moved) in tried or _choice(moved) == _choice(start):
+    if _choice(moved) in tried:
         return None
     tried.add(_choice(moved))
     return _made(moved, stages, source, climber)

@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import (
+    ACROSS,
+    CHANNEL,
+    COLUMN,
+    PART,
+    ROW,
+    inner_run,
+    shape_of,
+)
 from tilewright.formulation.scheduling.tiled.costs import AtomShapes, atom_costs
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.memo import Memo
@@ -338,28 +346,31 @@ def tile_menu(
     stored_weights: bool,
     late: int,
     tiles: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]],
+    along: tuple[int, int, int, int] = (CHANNEL, ROW, COLUMN, PART),
 ) -> SizeMenu:
-    """The sizes of atoms that tiles along every axis make together, those along the last axis in turn first.
+    """The sizes of atoms that tiles along axes make together, those along the last axis in turn first.
 
     Parameters
     ----------
     operator, engine : what is divided, and what an atom runs on
     stored_weights : whether the weights are blocks of their own
     late : operands that only the finished sums meet
-    tiles : sizes along channels, rows, columns and the sum over inputs
+    tiles : sizes along four axes of a tiling, all others are whole
+    along : these axes
     """
     shape = shape_of(operator)
-    sizes = (*shape.sizes, shape.parts)
     cuts = [
-        [borders(size, tile, inner_run(operator, axis)) for tile in menu]
-        for axis, (size, menu) in enumerate(zip(sizes, tiles, strict=True))
+        [borders(shape.extent(axis), tile, inner_run(operator, axis)) for tile in menu]
+        for axis, menu in zip(along, tiles, strict=True)
     ]
     grid = np.meshgrid(*(np.arange(len(menu)) for menu in tiles), indexing="ij")
     pick = [choices.ravel() for choices in grid]
     trips = [
-        [axis_trips(operator, axis, 0, choices[1]) for choices in menu] for axis, menu in enumerate(cuts)
+        [axis_trips(operator, axis, 0, choices[1]) for choices in menu]
+        for axis, menu in zip(along, cuts, strict=True)
     ]
-    covered = shape.covered
+    undivided = shape.across if ACROSS not in along else None
+    covered = shape.covered - {undivided}
     rest = math.prod(bound for name, bound in operator.bounds.items() if name not in covered)
 
     def product(name: str, factor: int = 1) -> Int64s:
@@ -371,7 +382,10 @@ def tile_menu(
         return boxes
 
     def span(axis: int) -> Int64s:
-        return np.array([choice[1] for choice in cuts[axis]], dtype=np.int64)[pick[axis]]
+        if axis not in along:
+            return np.full(pick[0].size, shape.extent(axis), dtype=np.int64)
+        at = along.index(axis)
+        return np.array([choice[1] for choice in cuts[at]], dtype=np.int64)[pick[at]]
 
     shapes = AtomShapes(
         kind=operator_kind(operator),
@@ -387,8 +401,8 @@ def tile_menu(
     atoms = np.ones(pick[0].size, dtype=np.int64)
     for axis, menu in enumerate(cuts):
         atoms = atoms * np.array([len(choices) - 1 for choices in menu], dtype=np.int64)[pick[axis]]
-    results = span(0) * span(1) * span(2)
-    divided = span(3) < shape.parts
+    results = span(CHANNEL) * span(ROW) * span(COLUMN)
+    divided = (span(PART) < shape.parts) | (span(ACROSS) < shape.strips)
     made = in_bytes(results * tensor_bits(operator.output, engine))
     held = np.where(divided, 8 * results, made)
     fetch = late * made
@@ -404,7 +418,7 @@ def tile_menu(
                 whole = [axis for axis in tensor.axes if covered.isdisjoint(term.dim for term in axis.terms)]
                 elements = elements * math.prod(axis.size for axis in whole)
         fetch = fetch + in_bytes(elements * tensor_bits(tensor, engine))
-    boxes = np.stack([span(1), span(2), span(3), span(0)], axis=1)
+    boxes = np.stack([span(ROW), span(COLUMN), span(PART), span(CHANNEL)], axis=1)
     cycles = _cycles(engine, shapes)
     return SizeMenu(boxes, atoms, held + fetch, fetch, weights, cycles, np.zeros_like(atoms))
 

@@ -105,12 +105,18 @@ def _softmax_faults(group: FusedGroupRecord) -> Iterator[str]:
 def _value_faults(objective: Objective, record: FusedValue, gap: float | None) -> Iterator[str]:
     """Figures that are not those of their exact ones, and bounds above values."""
     bound = Fraction(record.bound_exact)
+    for name in ("bound_exact", "value_exact"):
+        exact = getattr(record, name)
+        if exact is not None and exact != str(Fraction(exact)):
+            yield f"{name}: {exact}, expected a reduced number"
     if record.bound != float(objective.value(bound)):
         yield f"bound: {record.bound}, exactly {record.bound_exact}"
     if (record.value is None) != (record.value_exact is None):
         yield "value: with its exact figure or without a value"
         return
     if record.value_exact is None:
+        if gap is not None:
+            yield f"gap: {gap}, without a value"
         return
     value = Fraction(record.value_exact)
     if record.value != float(objective.value(value)):
@@ -136,6 +142,14 @@ def _group_faults(
     yield from _softmax_faults(group)
     if proven != (group.status == "optimal"):
         yield f"status: {group.status}, which value and bound contradict"
+    try:
+        stated = recorded_group(document, group, where)
+    except InputError as error:
+        sums.whole = False
+        yield f"layers: {error.field}: {error.message}"
+        return
+    if sorted(stated.leaving) != sorted(group.leaving):
+        yield f"leaving: {group.leaving}, those that nobody reads leave too"
     if group.tree is None:
         sums.whole = False
         if group.value is not None or group.metrics is not None:
@@ -144,15 +158,12 @@ def _group_faults(
     if group.status == "infeasible":
         yield "status: infeasible, with a tree"
     try:
-        stated = recorded_group(document, group, where)
         tree = tree_from_data(group.tree, where, "tree")
         evaluation = evaluate_fused(stated, engine, cost_model(document.cost_model), tree, where)
     except InputError as error:
         sums.whole = False
         yield f"tree: {error.field}: {error.message}"
         return
-    if sorted(stated.leaving) != sorted(group.leaving):
-        yield f"leaving: {group.leaving}, those that nobody reads leave too"
     yield from (f"tree: {violation}" for violation in evaluation.violations)
     sums.energy += evaluation.energy
     sums.cycles += evaluation.cycles
@@ -180,6 +191,10 @@ def _beside_faults(document: FusedDocument, beside: FusedBeside, engine: Engine,
     where : what errors call it
     """
     objective, model = parse_objective(document.objective), cost_model(document.cost_model)
+    mapped = {layer.name: layer.operator for group in document.groups for layer in group.layers}
+    for index, layer in enumerate(beside.layers):
+        if mapped.get(layer.name) != layer.operator:
+            yield f"layers[{index}]: {layer.name} is not that of the document"
     try:
         group = recorded_group(document, beside, where)
         tree = tree_from_data(beside.tree, where, "tree")
@@ -270,7 +285,13 @@ def _cover_faults(document: FusedDocument) -> Iterator[str]:
         if names.count(name) > 1:
             yield f"groups: {name} is in {names.count(name)} groups"
     used = [[layer.name for layer in group.layers] for group in document.groups if len(group.layers) > 1]
+    place = {
+        name: index for index, name in enumerate(names if document.graph is None else document.graph.order)
+    }
     for index, tried in enumerate(document.tried):
+        places = [place.get(name, -1) for name in tried.layers]
+        if not set(tried.layers) <= set(names) or places != sorted(set(places)):
+            yield f"tried[{index}].layers: {tried.layers}, expected layers of the document in their order"
         if tried.used != (tried.layers in used):
             yield f"tried[{index}].used: {str(tried.used).lower()}, which the groups contradict"
     for layers in used:
@@ -290,6 +311,8 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
         reported = totals.energy_pj, totals.cycles, totals.macs
         if reported != (float(sums.energy), sums.cycles, sums.macs):
             yield f"energy_pj, cycles, macs: {reported}, the groups' sums are others"
+    elif (totals.energy_pj, totals.cycles, totals.macs) != (None, None, None):
+        yield "energy_pj, cycles, macs: without a mapping of all layers"
     if totals.value_exact != expected:
         yield f"value: {totals.value}, the groups' total is {expected}"
     unfused, value = totals.unfused_value_exact, totals.value_exact
@@ -299,8 +322,8 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
     if totals.unfused_value != shown:
         yield f"unfused_value: {totals.unfused_value}, exactly {unfused}"
     least = Fraction(totals.unfused_bound_exact)
-    if totals.unfused_bound != float(objective.value(least)):
-        yield f"unfused_bound: {totals.unfused_bound}, exactly {least}"
+    if totals.unfused_bound != float(objective.value(least)) or str(least) != totals.unfused_bound_exact:
+        yield f"unfused_bound: {totals.unfused_bound}, exactly {totals.unfused_bound_exact}"
     bound, fewest = Fraction(totals.bound_exact), Fraction(totals.fewest_cycles)
     if str(fewest) != totals.fewest_cycles or (fewest and not totals.lines):
         yield f"fewest_cycles: {totals.fewest_cycles}, expected a reduced number, 0 without lines"
@@ -308,7 +331,7 @@ def _totals_faults(document: FusedDocument, objective: Objective, sums: _Sums) -
         yield f"fewest_cycles: {totals.fewest_cycles}, the groups take {totals.cycles}"
     if sum(objective.key_powers) == 1:
         yield from _addition_faults(document, bound)
-    elif totals.lines:
+    else:
         lines = [Line(Fraction(line.price), Fraction(line.least)) for line in totals.lines]
         proven = least_key(objective, lines, fewest)
         if bound > proven:

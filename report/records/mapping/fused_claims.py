@@ -26,9 +26,9 @@ def fused_claim(document: FusedDocument, graph: FusedGraph, where: str) -> Fused
     listed = Listed(engine, model, space.factors, space.storage, space.home)
     layers = {layer.name: layer for group in document.groups for layer in group.layers}
     groups = {tuple(tried.layers): Fraction(tried.bound_exact) for tried in document.tried}
-    groups |= {
-        tuple(layer.name for layer in group.layers): Fraction(group.bound_exact) for group in document.groups
-    }
+    for group in document.groups:  # one that is used was tried; the higher claim counts
+        names = tuple(layer.name for layer in group.layers)
+        groups[names] = max(groups.get(names, Fraction(0)), Fraction(group.bound_exact))
     return FusedClaim(
         linked=_linked(document, graph, layers, where),
         most=space.most,

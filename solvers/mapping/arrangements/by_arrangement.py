@@ -74,13 +74,13 @@ class ByArrangement:
             search.raise_bound(compulsory, "compulsory traffic")
         rest: list[Arrangement] = []
         for slots in search.problem.arrangements():
-            if search.limits.expired:
+            if search.done:
                 return Outcome(False)
             rest.append(slots)
         least: Fraction | None = None  # of the bounds; none yet
         exhausted, message = True, ""
         for index in range(len(rest) + 1):
-            if search.limits.expired:
+            if search.done:
                 return Outcome(False, message)
             check = search.limits.check
             part = search.problem.arranged(rest[index - 1], check) if index else search.problem

@@ -65,9 +65,11 @@ def corners(lines: Sequence[Line], fewest: Fraction) -> list[Corner]:
 
     Parameters
     ----------
-    lines : at different prices, one of them at no price at all
+    lines : at different prices; that no energy is negative is the line at no price where none of them is
     fewest : cycles of any answer
     """
+    if all(line.price for line in lines):  # else energies could fall below 0 behind the last corner
+        lines = [*lines, Line(Fraction(0), Fraction(0))]
     cycles = fewest
     flat = max(lines, key=lambda line: (line.at(fewest), -line.price))
     met = [Corner(flat.at(fewest), fewest, None, flat)]

@@ -23,6 +23,7 @@ from tilewright.solvers.mapping.fused.answers import alike
 from tilewright.solvers.mapping.fused.columns.fronts import Fronts
 from tilewright.solvers.mapping.fused.columns.linked import Linked
 from tilewright.solvers.mapping.fused.columns.space import Listed, TooLargeError
+from tilewright.solvers.mapping.fused.lines import Line, least_key
 from tilewright.solvers.mapping.fused.prices import at_price
 from tilewright.solvers.second_opinion import Proof, Verdict
 
@@ -103,13 +104,57 @@ def prove_fused(claim: FusedClaim, limits: Limits, told: Told = lambda about, pr
 
     a, b = claim.objective.key_powers
     if a and b:
-        for price, least in claim.lines:
-            _Opinion(claim, limits, note, opinions, price).line(least, f"at {float(price):g} pJ a cycle")
-        if claim.fewest:
-            _Opinion(claim, limits, note, opinions, None).line(claim.fewest, "cycles")
+        _Products(claim, limits, note, opinions).all()
         return opinions
     _Opinion(claim, limits, note, opinions, Fraction(0) if a else None).whole(max(a, b))
     return opinions
+
+
+class _Products:
+    """Of products of energy and cycles: of every line, and of the groups' bounds by the same lines."""
+
+    def __init__(self, claim: FusedClaim, limits: Limits, note: Told, opinions: FusedProofs) -> None:
+        self.claim, self.limits, self.note, self.opinions = claim, limits, note, opinions
+        self.priced: dict[Fraction | None, _Opinion] = {}
+
+    def all(self) -> None:
+        """Every claim."""
+        for price, least in self.claim.lines:
+            self._at(price).line(least, f"at {float(price):g} pJ a cycle")
+        if self.claim.fewest:
+            self._at(None).line(self.claim.fewest, "cycles")
+        for names, claimed in self.claim.groups.items():
+            if claimed:
+                self.note(" + ".join(names), self._of_group(names, claimed))
+
+    def _at(self, price: Fraction | None) -> _Opinion:
+        self.priced[price] = _Opinion(self.claim, self.limits, self.note, self.opinions, price)
+        return self.priced[price]
+
+    def _of_group(self, names: Names, claimed: Fraction) -> Proof:
+        """On the bound of one group: corners of its own lines, and the best of its mappings that are met."""
+        reason = next((own.open[names] for own in self.priced.values() if names in own.open), "")
+        if reason:
+            return Proof(Verdict.UNDECIDED, SOLVER, reason)
+        floors = {price: own.floor(names) for price, own in self.priced.items()}
+        if None in floors.values():
+            return Proof(Verdict.CONFIRMED, SOLVER, "finds no mapping")
+        lines = [
+            Line(price, least) for price, least in floors.items() if price is not None and least is not None
+        ]
+        objective = self.claim.objective
+        if least_key(objective, lines, floors.get(None) or Fraction(0)) >= claimed:
+            return Proof(Verdict.CONFIRMED, SOLVER, "proves a bound at least as high")
+        for own in self.priced.values():
+            if names in own.trees:
+                group, tree = own.trees[names]
+                evaluation = evaluate_fused(group, self.claim.listed.engine, self.claim.listed.model, tree)
+                value = objective.key(evaluation.energy, evaluation.cycles)
+                if value < claimed:
+                    self.opinions.better.append(Better(group, tree, value))
+                    text = f"found a mapping of value {float(objective.value(value))}"
+                    return Proof(Verdict.REFUTED, SOLVER, text)
+        return Proof(Verdict.UNDECIDED, SOLVER, "the document's lines prove less")
 
 
 class _Opinion:
@@ -148,6 +193,11 @@ class _Opinion:
         for names in self.groups:
             self._look(names, 1)
         self._network(least, 1, f"{NETWORK} {about}")
+
+    def floor(self, names: Names) -> Fraction | None:
+        """What a group takes at least, alone where it gains nothing; ``None`` where it has no mapping."""
+        own, parts = self.costs.get(names), self._one_by_one(names)
+        return parts if own is None else own
 
     def _one_by_one(self, names: Names) -> Fraction | None:
         """What some layers alone take together; ``None`` where one of them is open or has no mapping."""

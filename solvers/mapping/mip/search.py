@@ -76,8 +76,6 @@ class MipSearch:
                 return Outcome(False)
             for subproblem in self._work(heapq.heappop(self.open)):
                 heapq.heappush(self.open, subproblem)
-            if self.search.limits.expired:
-                return Outcome(False)
         if self.search.key is None:
             return Outcome(True, "no mapping satisfies all constraints")
         self.search.raise_bound(self.search.key * (1 - Fraction(self.search.limits.gap)), self.name)
@@ -119,7 +117,7 @@ class MipSearch:
 
     def _work(self, subproblem: Subproblem) -> list[Subproblem]:
         """Solve a subproblem until it is closed or split; what is left of it."""
-        while not self.search.limits.expired:
+        while not self.search.done:
             if self._closed(subproblem):
                 return []
             key, model, values = self._relaxed.pop(id(subproblem), (None, None, None))
@@ -146,7 +144,7 @@ class MipSearch:
             parts = self._split(model, subproblem, key, loss, values)
             if parts is not None:
                 return parts
-            while self.key == key and not self.search.limits.expired:
+            while self.key == key and not self.search.done:
                 parts = self._mip(model, subproblem, key)
                 if parts is not None:
                     return parts
@@ -155,7 +153,7 @@ class MipSearch:
         return [subproblem]
 
     def _check(self) -> None:
-        if self.search.limits.expired:
+        if self.search.limits.ends(self.search):
             raise LimitReachedError
 
     def _relax(self, model: SubproblemModel, subproblem: Subproblem) -> Sequence[float] | None:
@@ -189,7 +187,7 @@ class MipSearch:
         if result is None or result["status"] == "stopped":
             if result is not None and result["bound"] is not None:
                 self._bound(subproblem, model.key_bound(result["bound"]))
-            return [subproblem] if self.search.limits.expired else None
+            return [subproblem] if self.search.done else None
         if result["status"] == "infeasible":
             return []
         values = result["values"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 
+from tilewright.formulation.result import TracePoint
 from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.scheduling.herald.beams.beam_search import BeamSearch
@@ -22,7 +24,7 @@ _FIRST_OF_MANY = ("dispatching", "beam", "annealing", "beam", "windows")
 _FEWER = 0.6  # of the tasks, at most, that merging must leave
 _MEMORY = 0.5  # weight of the earlier gains in a mean
 _NOTABLE = 0.005  # part of the gap per second; methods that gain less share the time
-_SHARES = {"annealing": 2.0, "beam": 12.0, "dispatching": 1.0, "merged": 12.0, "windows": 1.0}
+_SHARES = {"annealing": 2.0, "beam": 12.0, "dispatching": 1.0, "merged tasks": 12.0, "windows": 1.0}
 
 
 class Improver:
@@ -52,13 +54,14 @@ class Improver:
         many = beams.count >= _MANY * len(problem.engines)
         self._walks = not many
         self._first = _FIRST_OF_MANY if many and not walks else _FIRST
-        beam = {"beam": beams.turn} if many else {}
+        beam = {"beam": lambda search, _: beams.turn(search)} if many else {}
         merging = {}
         if many:
             part = merged(problem, options, prices[-1 if walks else 0])
             if len(part.stretches) <= _FEWER * len(options):
-                merging = {"merged": MergedSearch(problem, part, seed, prices, walks).round}
-                self._first = ("dispatching", "merged", *self._first[1:])
+                whole = MergedSearch(problem, part, seed, prices, walks)
+                merging = {"merged tasks": lambda search, _: whole.round(search)}
+                self._first = ("dispatching", "merged tasks", *self._first[1:])
         self._rounds: dict[str, Callable[[ScheduleSearch, float], None]] = {
             "annealing": lambda search, until: self.annealing.round(search, until=until),
             **beam,
@@ -71,7 +74,10 @@ class Improver:
         self._turns = 0
 
     def run(self, search: ScheduleSearch, until: float = math.inf) -> None:
-        """Take turns until the search is done, or has lasted so many seconds."""
+        """Take turns until the search is done, or has lasted so many seconds.
+
+        Beams go on for a while beyond that: cut to what is left until then, they would be too narrow to gain.
+        """
         while not search.done and search.limits.elapsed < until:
             self.turn(search, until)
 
@@ -81,12 +87,13 @@ class Improver:
             self.annealing.round(search, until=until, part=1.0)
             return
         name = self._next()
-        value, begun = search.key, search.limits.elapsed
+        value, begun, points = search.key, search.limits.elapsed, len(search.trace)
         self._rounds[name](search, until)
         seconds = max(1e-3, search.limits.elapsed - begun)
         gained = 0.0
-        if value is not None and search.key is not None and value > (search.bound or 0):
-            gained = float((value - search.key) / (value - (search.bound or 0))) / seconds
+        if value is not None and value > (search.bound or 0):
+            gap = value - (search.bound or 0)
+            gained = float(gain_of(value, search.trace[points:], name) / gap) / seconds
         if self._turns:  # the first one's schedules are far better than those that were there
             self._gain[name] = _MEMORY * self._gain[name] + (1 - _MEMORY) * gained
         self._spent[name] += seconds
@@ -99,3 +106,20 @@ class Improver:
         if self._gain[best] >= _NOTABLE:
             return best
         return min(self._spent, key=lambda name: self._spent[name] / _SHARES[name])
+
+
+def gain_of(value: Fraction, points: Iterable[TracePoint], source: str) -> Fraction:
+    """How much a value has fallen by schedules of one source; other threads find schedules, too.
+
+    Parameters
+    ----------
+    value : before the first point
+    points : of a trace, one after the other
+    source : the method's name there
+    """
+    gained = Fraction(0)
+    for point in points:
+        if point.improved and point.key is not None:
+            gained += value - point.key if point.source == source else 0
+            value = point.key
+    return gained

@@ -57,20 +57,19 @@ class MergedSearch:
         self._beams = BeamSearch(part.problem, self._options, seed, prices, self._annealing, again)
         self._search: ScheduleSearch | None = None
 
-    def round(self, search: ScheduleSearch, until: float = math.inf) -> None:
+    def round(self, search: ScheduleSearch) -> None:
         """Beams for a part of the time that is left.
 
         Parameters
         ----------
         search : of the whole problem
-        until : when the round ends at the latest, in seconds of the search
         """
         if self._search is None:
             self._search = self._begun(search)
-        left = Pace.seconds(search, until)
+        left = Pace.seconds(search)
         end = search.limits.elapsed + (_PART * left if left < math.inf else _SECONDS)
         while not self._search.done and search.limits.elapsed < end:
-            self._beams.round(self._search, until=min(until, end))
+            self._beams.round(self._search, until=end)
 
     def _begun(self, whole: ScheduleSearch) -> ScheduleSearch:
         """A search of stretches, with a bound and a first schedule."""

@@ -106,6 +106,9 @@ TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
 LARGE = 30
 """Layers from which on methods on trees need those seconds; fewer layers need fewer."""
 
+AHEAD = Fraction(23, 20)
+"""How many times as bad as layouts the plans of atoms of a large network are where trees have no chance."""
+
 
 @dataclass
 class _Site:
@@ -237,7 +240,11 @@ class _Portfolio:
         self.sites += [_Site("layouts", near) for near in begun[:SEVERAL]]
 
     def begin_trees(self) -> None:
-        """Plans of trees and segments, and neighbourhoods of the best, unless atoms leave it far behind."""
+        """Plans of trees and segments, and neighbourhoods of the best, unless it is left far behind, or
+        layouts of a large network are so far ahead of atoms that it would be.
+        """
+        if self._layouts_ahead:
+            return
         best = _Best()
         atoms_alone = all(site.kind == "atoms" for site in self.sites)
         small = min(1.0, len(self.search.problem.problem.units) / LARGE)
@@ -307,6 +314,15 @@ class _Portfolio:
         near.settle(calls)
         if near.best[0] < site.near.best[0]:
             site.near = near
+
+    @property
+    def _layouts_ahead(self) -> bool:
+        """Whether layouts of a large network leave atoms so far behind that no tree has come up to them."""
+        if len(self.search.problem.problem.units) < LARGE or not self.sites:
+            return False
+        atoms = [site.near.best[0] for site in self.sites if site.kind == "atoms"]
+        leading = self._leading()
+        return leading.kind == "layouts" and all(AHEAD * leading.near.best[0] <= key for key in atoms)
 
     @property
     def _energy_alone(self) -> bool:

@@ -170,13 +170,14 @@ class _Needs:
         kinds = tuple(self._kinds[id(operator)] for operator in (read.layer.operator, *made))
         key = (kinds, read.operand, read.way, extent, parts)
         if key not in self._extents:
-            self._extents[key] = self._traced(read, unit, (*extent, parts))
+            self._extents[key] = self._traced(read, unit, extent, parts)
         return self._extents[key]
 
-    def _traced(self, read: Read, maker: Unit, has: tuple[bool, bool, bool, bool]) -> Extent | None:
+    def _traced(self, read: Read, maker: Unit, extent: Extent, parts: bool) -> Extent | None:
         operator = read.layer.operator
-        own = shape_of(operator).sizes
-        has = (has[0] or own[0] == 1, has[1] or own[1] == 1, has[2] or own[2] == 1, has[3])
+        shape = shape_of(operator)
+        summed = parts or shape.parts == 1, parts or shape.strips == 1
+        has = (*(all_of or size == 1 for all_of, size in zip(extent, shape.sizes, strict=True)), *summed)
         origin = made_by(maker, read.link, ((), (), (), ()))
         along = axes_along(operator, read.operand, origin, mixed=True)
         if along is None:
@@ -199,18 +200,17 @@ class _Needs:
 def _least_atom(unit: Unit) -> tuple[Extent, bool]:
     """What the least atom has all of: channels, rows and columns, and parts of its sum."""
     shape = shape_of(unit.layer.operator)
-    return (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1), shape.parts == 1
+    return (shape.sizes[0] == 1, shape.sizes[1] == 1, shape.sizes[2] == 1), shape.parts * shape.strips == 1
 
 
-def _fewest(operator: Operator, operand: OperandAxes, size: int, has: tuple[bool, bool, bool, bool]) -> int:
+def _fewest(operator: Operator, operand: OperandAxes, size: int, has: Sequence[bool]) -> int:
     """Positions along a coordinate that a reader needs at least, wherever its atom lies."""
     shape = shape_of(operator)
-    bounds = (*shape.sizes, shape.parts)
     cut = [axis for axis in operand.depends if not has[axis]]
     ranges: dict[str, Range] = {}
     for axis in operand.depends:
         if has[axis]:
-            ranges |= loop_ranges(operator, axis, 0, bounds[axis])
+            ranges |= loop_ranges(operator, axis, 0, shape.extent(axis))
     fewest = size
     # where each loop is a digit of the positions, one iteration of it reads as many wherever it lies
     alike = (
@@ -219,7 +219,8 @@ def _fewest(operator: Operator, operand: OperandAxes, size: int, has: tuple[bool
         and all(len(axis.terms) == 1 for axis in operand.axes)
     )
     at_ends = _fewest_at_ends(operator, operand, size, cut, ranges)
-    ends = [sorted({0, bounds[axis] - 1}) if at_ends else range(bounds[axis]) for axis in cut]
+    sizes = [shape.extent(axis) for axis in cut]
+    ends = [sorted({0, size - 1}) if at_ends else range(size) for size in sizes]
     for count, place in enumerate(itertools.product(*ends)):
         if count == MOST_POSITIONS:
             return 0
@@ -248,7 +249,7 @@ def _fewest_at_ends(
     shape = shape_of(operator)
     if len(operand.axes) != 1 or len(cut) != 1 or any(shape.scattered):
         return False
-    if cut[0] != PART and len(shape.loops[cut[0]]) != 1:
+    if cut[0] < PART and len(shape.loops[cut[0]]) != 1:
         return False
     window = touched(operand.axes[0], ranges | loop_ranges(operator, cut[0], 0, 1), operator.bounds)
     first = operand.before + operand.first

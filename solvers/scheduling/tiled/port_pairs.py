@@ -16,9 +16,9 @@ that fails, no plan has such ports.  Any prices are valid; good ones are found b
 the other.
 
 For given ``o`` and bytes for layer 1 the least bytes for ``q`` are concave in it, so that the best ``q`` is
-``o`` or the most that the port has room for.  ``M`` is taken over rectangles of ``o`` and of the bytes for
-layer 1.  The largest ``a' b'`` rises with both, so each rectangle has its shares at the upper corner and its
-bytes at the lower one, which errs upwards.
+``o`` or the most that the port has room for, and more room errs upwards.  ``M`` is taken over rectangles of
+``o`` and of the bytes for layer 1.  The largest ``a' b'`` rises with both, so each rectangle has its shares
+at the upper corner and its bytes at the lower one, where the port has most room.
 """
 
 from __future__ import annotations
@@ -77,15 +77,15 @@ def ports_suffice(pair: LayerPair, engines: int, port: float, others: float) -> 
     """
     if engines * port <= others:
         return False
-    near = _Earned(pair, engines, port, others, POINTS, rectangles=False)
+    near = Earned(pair, engines, port, others, POINTS, rectangles=False)
     prices = min((_cheapest(near.worth, start) for start in STARTS), key=near.worth)
     if near.worth(prices) >= 1:
         return True
-    proven = _Earned(pair, engines, port, others, CELLS, rectangles=True).worth(prices)
+    proven = Earned(pair, engines, port, others, CELLS, rectangles=True).worth(prices)
     return proven * (1 + ROUNDING) >= 1
 
 
-class _Earned:
+class Earned:
     """What all engines earn at most at some prices.
 
     Parameters
@@ -113,8 +113,8 @@ class _Earned:
         self._brought = brought[low]
         self._passing = least_coming(weights, inputs, owned[low])[:, None]
         self._fits = self._passing + self._brought <= port * (1 + ROUNDING)
-        largest = most(port - brought)
-        self._largest, self._for_largest = largest[low], least_coming(weights, inputs, largest[high])
+        self._largest = most(port - brought[low])
+        self._for_largest = least_coming(weights, inputs, self._largest)
         own = np.minimum(self._share * pair.made, reader.inputs)
         self._later = reader_share(reader, brought[high], own)
 

@@ -10,9 +10,9 @@ are sent ``s = S (c - phi)`` bytes of unfinished sums, each counted as ``rho``.
   while ``y`` is at most twice the smaller of ``W`` and ``I``.  So ``p(y) <= A y`` where ``A = p(Y) / Y``.
 - Own inputs add.  For a given ``a`` both sides of ``a b <= A y + B x`` are linear in the inputs from outside
   and in the own ones.  So it holds everywhere if it holds where all inputs are own, and where the port is
-  full: with any larger ``A``, and ``B = a (1 - A W) / I`` for the largest part ``a = Y / W`` of the weights,
-  where the port brings less than all of them.  Otherwise one engine may do all with its own inputs, and no
-  more is known than that all weights enter.
+  full: with any larger ``A``, and ``B = a (1 - A W) / I`` for the largest part ``a = Y / W`` of the weights.
+  ``A = 1 / W``, which is never less than ``p(Y) / Y``, needs no ``B``, and says that all weights enter.
+  Where the port brings all of them, one engine may do all with its own inputs, and no ``A`` says more.
 - Sums add: from ``phi**2 <= a b (phi + s / S)`` follows ``phi - A' rho s <= k a b`` with
   ``k = (1 + A' rho S)**2 / (4 A' rho S)`` if ``A' rho S < 1``, and ``k = 1`` otherwise.
 
@@ -54,12 +54,12 @@ def least_entering(layer: SharedLayer, port: Floats, share: Floats, sums: float)
     if layer.outside:
         return _with_sums(slope, price)[0] * (1 - ROUNDING)
     least = np.zeros_like(most)
-    for steeper in (*(slope * factor for factor in STEEPER), np.maximum(slope, 1 / weights)):
+    for steeper in (*(slope * factor for factor in STEEPER), np.full_like(slope, 1 / weights)):
         free, factor = _with_sums(steeper, price)
         own = most / weights * (1 - steeper * weights)
         # (1 - k B I) / A'
         least = np.maximum(least, free * (1 - factor * np.maximum(0.0, own)))
-    return np.where(most < weights, least, weights) * (1 - ROUNDING)
+    return least * (1 - ROUNDING)
 
 
 def least_coming(weights: float, inputs: float, share: Floats) -> Floats:

@@ -28,19 +28,25 @@ def cache_folder() -> Path:
     (:mod:`tilewright.foundation.trust`).
     """
     usual = usual_folder()
-    if trust.doubt(usual) is None and (os.environ.get(VARIABLE) or is_writable(usual)):
+    if usual is not None and trust.doubt(usual) is None and (os.environ.get(VARIABLE) or is_writable(usual)):
         return usual  # one that was named and takes nothing is reported by whoever writes
     return temporary_folder() or _passing_folder()
 
 
-def usual_folder() -> Path:
-    """The folder that ``TILEWRIGHT_CACHE`` names, else the user's, whether or not it can be used."""
+def usual_folder() -> Path | None:
+    """The folder that ``TILEWRIGHT_CACHE`` names, else the user's, whether or not it can be used.
+
+    ``None`` for a user of whom no home is known, as a number without a name has none in a container.
+    """
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named).absolute()
     import platformdirs
 
-    return Path(platformdirs.user_cache_dir("tilewright")).absolute()
+    try:
+        return Path(platformdirs.user_cache_dir("tilewright")).absolute()
+    except RuntimeError:
+        return None
 
 
 def code_folders(module: Path) -> Iterator[tuple[Path, Path | None]]:

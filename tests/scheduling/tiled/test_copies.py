@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from math import inf
 
@@ -14,24 +15,29 @@ from effort import effort
 from studies.tiled_random import random_problem
 from tiled_plans import random_sized_plan
 
+from tilewright.formulation.scheduling.tiled.atoms import SUM_BYTES
 from tilewright.formulation.scheduling.tiled.dag import WEIGHTS
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
+from tilewright.solvers.scheduling.tiled import joint_bounds
 from tilewright.solvers.scheduling.tiled.bounds import bound_key
 from tilewright.solvers.scheduling.tiled.copies import (
     Prices,
     SharedLayer,
     array_reads,
     copies,
+    energy_prices,
     merged,
     shared_layers,
+    weight_elements,
 )
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key, least_keys
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_layers
 from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.operator import Axis, Term
 from tilewright.workloads.network import Layer, Link, Network
 
 
@@ -163,6 +169,38 @@ def test_layers_that_read_in_other_ways_count_for_nothing() -> None:
     assert [[layer.unit for layer in group] for group in shared] == [[0], [1, 2]]
 
 
+def test_of_an_input_of_the_network_only_what_its_first_reader_reads_is_known() -> None:
+    """A later layer that reads it in another way is left out, though it has more work."""
+    layers = [
+        Layer("a", conv2d(k=8, c=8, r=1, s=1, h=8, w=8, stride=2), "t"),
+        Layer("b", conv2d(k=8, c=8, r=3, s=3, h=8, w=8, pad=1), "t"),
+        Layer("c", conv2d(k=4, c=8, r=1, s=1, h=8, w=8, stride=2), "t"),
+    ]
+    links = [Link(None, layer.name, "I", "x", 512) for layer in layers]
+    problem = TiledProblem(
+        Network("n", layers, links), load_tiled_machine("atomic-2x2"), tiled_objective("edp")
+    )
+    shared = shared_layers(problem, whole_layers(problem))
+    assert [[layer.unit for layer in group] for group in shared] == [[0, 2]]
+
+
+def test_weights_of_some_pixels_alone_are_not_shared() -> None:
+    """Each row of results has its own: their number says nothing of how often each is used."""
+    layer = conv2d(k=4, c=4, r=1, s=1, h=2, w=2)
+    assert weight_elements(layer) == 16
+    inputs, weights, outputs = layer.tensors
+    own = replace(weights, axes=(*weights.axes, Axis((Term("P", 1),), 2)))
+    assert weight_elements(replace(layer, tensors=(inputs, own, outputs))) is None
+
+
+def test_layers_together_work_at_the_pace_of_the_fastest() -> None:
+    """Ten cycles at two multiplications and ten at four are fifteen at four."""
+    slow = SharedLayer(0, 10.0, weights=8, inputs=4, sums=16, read=4, outside=True, pace=2)
+    fast = replace(slow, unit=1, pace=4)
+    together = merged([slow, fast])
+    assert (together.work, together.pace, together.weights, together.sums) == (15.0, 4, 16, 32)
+
+
 def test_layers_of_one_tensor_have_the_time_of_the_freest() -> None:
     """What must run behind one of them says nothing of the others."""
     same = conv2d(k=8, c=8, r=1, s=1, h=2, w=2)
@@ -182,6 +220,18 @@ def test_layers_of_one_tensor_have_the_time_of_the_freest() -> None:
     assert (behind[0] > 0, behind[1]) == (True, 0)
     assert [layer.unit for layer in shared_layers(problem, whole)[0]] == [0, 1]
     assert over._outside[0] == 0
+
+
+@pytest.mark.parametrize("seed", [3, 6, 11])
+def test_long_intervals_of_cycles_say_less(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its first cycle, and what its last one needs."""
+    problem = random_problem(seed)
+    over = CopiesOverCycles(problem, size_bounds(problem))
+    keys = []
+    for fine in (1.0005, 1.5):
+        monkeypatch.setattr(joint_bounds, "FINE", fine)
+        keys.append(over.least_key())
+    assert keys[1] < Fraction(99, 100) * keys[0]
 
 
 def test_cycles_below_all_windows_have_no_plan() -> None:
@@ -231,6 +281,18 @@ def test_copies_of_blocks_are_counted_on_every_engine_of_a_tiny_layer(system: st
         check_deals(problem, [size])
 
 
+def test_power_that_flows_all_the_time_counts_once() -> None:
+    """It counts for the cycles of the bound, and for those of a plan beyond."""
+    network = Network("halves", [Layer("a", conv2d(k=8, c=64, r=1, s=1, h=8, w=8), "t")])
+    machine = load_tiled_machine(TWO_ENGINES[0])
+    machine = replace(machine, engine=replace(machine.engine, static_power=1e4))
+    problem = TiledProblem(network, machine, tiled_objective("edp"))
+    check_deals(problem, [AtomSize(4, 8, 64, 8)])
+    bounds = size_bounds(problem)
+    key = CopiesOverCycles(problem, bounds)._key(bounds.cycles, 0.0)
+    assert float(key) == pytest.approx(bounds.energy * bounds.cycles)
+
+
 def test_a_copy_of_weights_costs_its_write_its_link_and_the_reads_of_one_more_array() -> None:
     """In as many cycles as two engines need together each has half of the pixels and all 256 bytes."""
     network = Network("halves", [Layer("a", conv2d(k=4, c=64, r=1, s=1, h=8, w=8), "t")])
@@ -239,6 +301,27 @@ def test_a_copy_of_weights_costs_its_write_its_link_and_the_reads_of_one_more_ar
     copied = CopiesOverCycles(problem, bounds).energy(np.array([float(bounds.work)]))[0]
     read = engine.buffer_write_energy + engine.buffer_read_energy + problem.machine.hop_energy
     assert copied == pytest.approx(256 * read)
+
+
+def test_a_sum_that_is_finished_elsewhere_is_written_and_read_once_more() -> None:
+    """Two engines have half of the input channels each, and one sends 16 sums; weights pass links, too."""
+    network = Network("sums", [Layer("a", conv2d(k=4, c=64, r=1, s=1, h=2, w=2), "t")])
+    problem = TiledProblem(network, load_tiled_machine(TWO_ENGINES[0]), tiled_objective("edp"))
+    check_deals(problem, [AtomSize(2, 2, 32, 4)])
+    bounds, machine = size_bounds(problem), problem.machine
+    over, cycles = CopiesOverCycles(problem, bounds), np.array([float(bounds.work)])
+    sums = 16 * SUM_BYTES * energy_prices(machine).sums
+    assert sums <= over.energy(cycles)[0] <= sums + machine.hop_energy * over.link_bytes(cycles)[0]
+    engine = machine.engine
+    moved = 2 * engine.buffer_write_energy + engine.buffer_read_energy + machine.hop_energy
+    assert energy_prices(machine).sums == pytest.approx(moved)
+
+
+def test_arrays_that_read_weights_for_every_block_of_pixels_read_no_copy_again() -> None:
+    """Two engines with two rows each read all weights as often as one engine with four rows."""
+    network = Network("rows", [Layer("a", conv2d(k=2, c=2, r=1, s=1, h=4, w=2), "t")])
+    machine = load_tiled_machine("atomic-2x2[engines=2x1,array=2x2,dataflow=yx]")
+    check_deals(TiledProblem(network, machine, tiled_objective("edp")), [AtomSize(2, 2, 2, 2)])
 
 
 @pytest.mark.parametrize("bits", [(4, 4), (12, 4), (4, 12), (3, 5)], ids=str)

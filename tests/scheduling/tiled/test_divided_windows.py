@@ -71,7 +71,7 @@ def random_problem(rng: random.Random) -> TiledProblem:
 
 
 def random_tiling(rng: random.Random, operator: Operator, batch: int) -> Tiling:
-    """Uneven borders along every axis, windows too."""
+    """Uneven borders along every axis, both of windows, too."""
 
     def drawn(size: int, run: int) -> tuple[int, ...]:
         inside = list(range(run, size, run))
@@ -82,12 +82,13 @@ def random_tiling(rng: random.Random, operator: Operator, batch: int) -> Tiling:
         drawn(size, inner_run(operator, axis) if axis < 3 and size > inner_run(operator, axis) else 1)
         for axis, size in enumerate((*shape.sizes, shape.parts))
     ]
-    return Tiling(drawn(batch, 1), *cuts)
+    across = drawn(shape.strips, 1) if shape.across and rng.random() < 0.7 else ()
+    return Tiling(drawn(batch, 1), *cuts, across)
 
 
 @pytest.mark.parametrize("seed", range(effort(20)))
-def test_parts_of_windows_read_their_rows_and_meet_in_one_atom(seed: int) -> None:
-    """Every part reads the elements of its rows of the window, one by one; the last atom reads all parts."""
+def test_parts_of_windows_read_what_is_theirs_and_meet_in_one_atom(seed: int) -> None:
+    """Every part reads the elements of its rows and columns of the window; the last atom reads all parts."""
     rng = random.Random(seed)
     problem = random_problem(rng)
     dag = problem.unchecked_dag(
@@ -102,7 +103,7 @@ def test_parts_of_windows_read_their_rows_and_meet_in_one_atom(seed: int) -> Non
             n, c, h, w, _ = dag.box(task)
             owner |= dict.fromkeys(product(*(range(*span) for span in (n, c, h, w))), task)
     assert len(owner) == problem.batch * channels * height * width
-    parts, slots = len(dag.tilings[at].parts) - 1, int(dag.slots[at])
+    parts, slots = dag.tilings[at].divisions, int(dag.slots[at])
     assert slots == (parts if parts == 1 else parts + 1)
     for task in range(int(dag.base[at]), int(dag.base[at + 1])):
         first = task - (task - int(dag.base[at])) % slots
@@ -110,11 +111,12 @@ def test_parts_of_windows_read_their_rows_and_meet_in_one_atom(seed: int) -> Non
         for block in dag.reads_of(task):
             read[int(dag.block_parent[block])] += int(dag.block_bytes[block])
         if task - first == parts:
+            assert dag.strip(task) == (0, 0)
             four = 4 * int(dag.block_bytes[task])
             assert read == dict.fromkeys(range(first, task), four)
             continue
         n, c, _, w, rows = dag.box(task)
-        wanted = _touched(pool, n, c, w, rows, height)
+        wanted = _touched(pool, n, c, w, rows, dag.strip(task), height)
         expected = Counter(owner[element] for element in wanted if element in owner)
         assert read == expected
     assert (
@@ -123,13 +125,20 @@ def test_parts_of_windows_read_their_rows_and_meet_in_one_atom(seed: int) -> Non
     )
 
 
-def _touched(pool: Operator, n: Range, c: Range, w: Range, rows: Range, height: int) -> set[tuple[int, ...]]:
-    """Elements of the map that a pool's loops touch for so many samples, channels, columns and rows."""
+def _touched(
+    pool: Operator, n: Range, c: Range, w: Range, rows: Range, strip: Range, height: int
+) -> set[tuple[int, ...]]:
+    """Elements of the map that a pool's loops touch for so many samples, channels, columns of results, and
+    rows and columns of its window.
+    """
     bounds, place = pool.bounds, {"N": n, "C": c, "K": c}
     reduced = "P" if "P" in pool.reduction_dims else "R"
     place[reduced] = rows
     if "Q" not in pool.reduction_dims:
         place["Q"] = w
+    across = shape_of(pool).across
+    if across is not None:
+        place[across] = strip
     tensor, touched = pool.inputs[0], set[tuple[int, ...]]()
     before = (tensor.axes[2].size - height) // 2
     for values in product(*(range(*place.get(name, (0, bounds[name]))) for name in bounds)):
@@ -175,7 +184,7 @@ def test_no_plan_of_many_with_divided_windows_is_below_the_bounds() -> None:
 
 @pytest.mark.parametrize("seed", range(effort(8)))
 def test_engines_that_share_a_window_make_legal_plans(seed: int) -> None:
-    """Every engine pools the rows that it has; sums end on the last one, and the plan is above the bound."""
+    """Every engine pools what it has of a map, and adds up some sums; the plan is above the bound."""
     rng = random.Random(seed)
     problem = random_problem(rng)
     machine = problem.machine
@@ -183,17 +192,22 @@ def test_engines_that_share_a_window_make_legal_plans(seed: int) -> None:
     layouts = list(choice.best(1e3))
     at = next(i for i, unit in enumerate(problem.units) if unit.name == "pool")
     shape = shape_of(problem.units[at].layer.operator)
-    made = [grid_of(row) for row in grids(machine.width, machine.height, shape.sizes[0], 1, 1, shape.parts)]
-    grid = rng.choice([grid for grid in made if grid.groups[3] > 1])
-    layouts[at] = Layout(grid, (rng.choice([1, 2]), 1, 1, rng.choice([1, 2])), (1, 1, 1, 1))
+    columns = shape.extent(shape.laid[2])
+    made = [
+        grid_of(row) for row in grids(machine.width, machine.height, shape.sizes[0], shape.parts, columns)
+    ]
+    grid = rng.choice([grid for grid in made if grid.groups[1] * grid.groups[2] > 1])
+    layouts[at] = Layout(grid, (*(rng.choice([1, 2]) for _ in range(3)), 1), (1, 1, 1, 1))
     dag, engine, step = arranged(problem, layouts)
     result = problem.evaluate(dag, complete(dag, machine, engine, step))
     assert problem.value(result) >= max(least_keys(problem)) * (1 - 1e-12)
     begin, end, slots = int(dag.base[at]), int(dag.base[at + 1]), int(dag.slots[at])
     placed = grid.engines(machine.width)
     assert set(engine[begin:end].tolist()) <= set(placed.ravel().tolist())
-    assert set(engine[begin + slots - 1 : end : slots].tolist()) <= set(placed[..., -1].ravel().tolist())
     assert len(np.unique(engine[begin:end])) > 1
+    made_by = engine[begin:end].reshape(problem.batch, -1, slots)
+    for *terms, last in made_by.reshape(-1, slots).tolist():
+        assert slots == 1 or last in terms
 
 
 def test_layouts_divide_the_window_of_a_large_map() -> None:
@@ -204,7 +218,7 @@ def test_layouts_divide_the_window_of_a_large_map() -> None:
     network = Network("map", layers, [Link("conv", "pool", pool.inputs[0].name, "conv", 16 * 64 * 64)])
     problem = TiledProblem(network, load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp"))
     layouts = LayoutChoice(problem, 1e4, room=0.5, most=16).best(1e4)
-    assert layouts[1].grid.groups[3] > 1
+    assert layouts[1].grid.groups[1] * layouts[1].grid.groups[2] > 1
 
 
 def test_windows_of_earlier_files_are_whole() -> None:

@@ -6,6 +6,7 @@ import json
 import random
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,12 +18,13 @@ from tiled_plans import random_plan, random_problem
 
 from tilewright.cli.main import run
 from tilewright.formulation.limits import Limits
-from tilewright.formulation.result import Status
-from tilewright.formulation.scheduling.tiled.plan import Plan
+from tilewright.formulation.result import Origin, Status
+from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledResult, TiledSearch
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
-from tilewright.solvers.scheduling.tiled.exact.climbing import climb
+from tilewright.heuristics.scheduling.tiled.movements import movements_of
+from tilewright.solvers.scheduling.tiled.exact.annealing import annealed_together, changed
 from tilewright.solvers.scheduling.tiled.exact.incumbent import coarse_sizes, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.order import OrderModel
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof
@@ -168,8 +170,9 @@ def test_a_stop_while_a_model_is_stated_keeps_the_plan(monkeypatch: pytest.Monke
     assert result.bound is not None
 
 
-def test_the_same_seed_gives_the_same_plan() -> None:
+def test_the_same_seed_gives_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two reproducible runs agree in value, bound and the steps of all atoms."""
+    monkeypatch.setattr("tilewright.solvers.scheduling.tiled.exact.effort.TRIALS", 40)
     case = graph(2, 6, free=True)
     answers = []
     for _ in range(2):
@@ -238,18 +241,29 @@ def test_a_plan_to_begin_with_gives_its_atoms() -> None:
         assert result.answer.dag.tilings == case.dag.tilings
 
 
-def test_climbing_judges_round_plans_and_finds_better_ones() -> None:
-    """Every plan that a climb judges is a legal round plan, and some are faster than the first one."""
-    case = graph(3, 5, free=False)
-    machine, space = case.problem.machine, RoundSpace(case.problem, case.dag)
-    seen: list[int] = []
-
-    def judge(plan: Plan) -> float:
-        assert space.outside(AtomicPlan(case.dag, plan)) is None
-        seen.append(case.problem.evaluate(case.dag, plan).cycles)
-        return float(seen[-1])
-
-    first = max(quick_plans(case.dag, machine), key=lambda plan: case.problem.evaluate(case.dag, plan).cycles)
-    climb(case.dag, machine, first, judge, lambda: False, random.Random(0), 150)
-    assert len(seen) > 20
-    assert min(seen) < seen[0]
+def test_annealing_judges_round_plans_and_finds_better_ones() -> None:
+    """Changes of order, places and transfers keep a legal plan in the space, and some are faster."""
+    case, chance = graph(3, 5, free=False), random.Random(0)
+    space = RoundSpace(case.problem, case.dag)
+    plans = [*quick_plans(case.dag, case.problem.machine)]
+    first = max(plans, key=lambda plan: case.problem.evaluate(case.dag, plan).cycles)
+    movements = movements_of(case.dag, case.problem.machine, first, 1)
+    assert movements is not None
+    orders, begun = set(), case.problem.evaluate(case.dag, first).cycles
+    for _ in range(600):
+        other = changed(movements, chance)
+        plan = None if other is None else other.plan()
+        if other is None or plan is None:
+            continue
+        with suppress(IllegalPlanError):
+            case.problem.evaluate(case.dag, plan)
+            assert space.outside(AtomicPlan(case.dag, plan)) is None
+            orders.add((plan.engine.tobytes(), plan.first.tobytes()))
+            movements = other
+    assert len(orders) > 20
+    search: TiledSearch = TiledSearch(space, Limits(60, threads=1, deterministic=True))
+    search.offer(AtomicPlan(case.dag, first), "heuristics", Origin.HEURISTIC)
+    annealed_together(search, 1.0, 0, trials=40)
+    assert search.key is not None
+    assert search.key < begun
+    assert {point.source for point in search.trace} == {"heuristics", "annealing"}

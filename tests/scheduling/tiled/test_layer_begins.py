@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,10 +18,10 @@ from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.solvers.scheduling.tiled.joint_bounds import least_key
-from tilewright.solvers.scheduling.tiled.layer_begins import layer_begins, layer_loads
+from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles, least_key
+from tilewright.solvers.scheduling.tiled.layer_begins import LayerLoads, following, layer_begins, layer_loads
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds, whole_cycles, whole_layers
-from tilewright.workloads.mapping.convolutions import conv2d
+from tilewright.workloads.mapping.convolutions import conv2d, transposed_conv2d
 from tilewright.workloads.mapping.einsum import nest
 from tilewright.workloads.network import Layer, Link, Network
 
@@ -39,6 +40,12 @@ def begun(problem: TiledProblem, dag: AtomicDag, plan: Plan, *, finished: bool) 
     return at
 
 
+def loads_of(problem: TiledProblem) -> tuple[LayerLoads, AtomicDag]:
+    """What its layers take, and every layer as one atom."""
+    whole = whole_layers(problem)
+    return layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, problem.batch)), whole
+
+
 def check(seed: int, turn: int = 0) -> tuple[bool, bool]:
     """Whether there is a plan, and whether what follows begins is the largest bound on its cycles."""
     rng, problem = random.Random(seed + 1000 * turn), narrowed(random_problem(seed), seed)
@@ -49,10 +56,10 @@ def check(seed: int, turn: int = 0) -> tuple[bool, bool]:
         plan = random_plan(rng, problem, dag)
     except InputError:
         return False, False
-    result, bounds, whole = problem.evaluate(dag, plan), size_bounds(problem), whole_layers(problem)
+    result, bounds = problem.evaluate(dag, plan), size_bounds(problem)
     assert bounds.cycles <= result.cycles
     assert least_key(problem) <= problem.objective.key(result.energy.total, result.cycles)
-    loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, problem.batch))
+    loads, whole = loads_of(problem)
     for finished in (False, True):
         begins = layer_begins(whole, problem.machine, loads, finished=finished)
         assert (begins <= begun(problem, dag, plan, finished=finished) + 1e-6).all()
@@ -94,34 +101,95 @@ def test_a_plan_that_fetches_computes_and_stores_in_turn_takes_little_more() -> 
     assert bounds.cycles <= problem.evaluate(dag, plan).cycles <= 1.3 * bounds.cycles
 
 
+def test_weights_that_fit_the_buffers_may_be_there_before_their_layer_begins() -> None:
+    """The second layer needs all of the first, which computes for longer than all weights take to come."""
+    layers = [
+        Layer("a", conv2d(k=1, c=1, r=4, s=4, h=11, w=11), "test"),
+        Layer("b", conv2d(k=4, c=1, r=8, s=8, h=8, w=8), "test"),
+    ]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=1x1,dram=1000,port=0.5]")
+    network = Network("late", layers, [Link("a", "b", "I", "x", 64)])
+    loads, whole = loads_of(TiledProblem(network, machine, tiled_objective("makespan")))
+    assert loads.weights.tolist() == [16, 256]
+    # what is left to pass the port behind the first layer are four results
+    assert following(whole, machine, loads, 0) == (1024 + 256, 1024 + 4 / 0.5)
+
+
+def test_a_sample_begins_before_others_are_done() -> None:
+    """Each of four samples goes through both layers before the next one does; so do results that leave."""
+    layers = [
+        Layer("a", conv2d(k=1, c=16, r=1, s=1, h=4, w=4), "test"),
+        Layer("b", conv2d(k=4, c=1, r=4, s=4, h=4, w=4), "test"),
+    ]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=1x1,dram=1000,port=1000]")
+    network, waiting = Network("samples", layers, [Link("a", "b", "I", "x", 16)]), []
+    for batch in (1, 4):
+        problem = TiledProblem(network, machine, tiled_objective("edp"), batch=batch)
+        dag = problem.dag([AtomSize(4, 4, 16, 1), AtomSize(1, 1, 1, 4)])
+        step = np.array([2 * (t % batch) + int(dag.unit[t]) for t in range(dag.tasks)], dtype=np.int32)
+        plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), step)
+        loads, whole = loads_of(problem)
+        begins = layer_begins(whole, machine, loads)
+        assert (begins <= begun(problem, dag, plan, finished=False)).all()
+        assert begins[1] == 256
+        narrow = replace(problem, machine=load_tiled_machine("atomic-2x2[engines=1x1,port=0.01]"))
+        over = CopiesOverCycles(narrow, size_bounds(narrow))
+        waiting.append([side.tolist() for side in over._waiting(whole)])
+    assert waiting[0] == waiting[1]
+
+
+def test_a_part_of_a_sum_begins_before_all_channels_are_done() -> None:
+    """It reads all pixels of one channel of four; what finishes a result reads those of all."""
+    layers = [
+        Layer("a", conv2d(k=4, c=4, r=1, s=1, h=8, w=8), "test"),
+        Layer("b", conv2d(k=1, c=4, r=8, s=8, h=8, w=8), "test"),
+    ]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=1x1,dram=1000,port=1000]")
+    network = Network("channels", layers, [Link("a", "b", "I", "x", 256)])
+    loads, whole = loads_of(TiledProblem(network, machine, tiled_objective("makespan")))
+    assert layer_begins(whole, machine, loads)[1] <= 256
+    assert layer_begins(whole, machine, loads, finished=True)[1] == 1024
+
+
+def test_weights_of_scattered_results_may_come_later() -> None:
+    """In a transposed convolution each of four taps makes pixels of its own."""
+    spread = transposed_conv2d(k=16, c=16, p=8, q=8, r=2, s=2, stride=2)
+    layers = [Layer("a", spread, "test"), Layer("b", conv2d(k=16, c=16, r=1, s=1, h=16, w=16), "test")]
+    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,dram=1000,port=1]")
+    network = Network("spread", layers, [Link("a", "b", "I", "x", 4096)])
+    loads, whole = loads_of(TiledProblem(network, machine, tiled_objective("makespan")))
+    assert loads.weights[0] == 4 * 256
+    assert layer_begins(whole, machine, loads, finished=True)[1] <= 256
+
+
 def test_weights_of_other_pixels_may_come_later() -> None:
     """Where each row has its own weights, one pixel of all channels needs the weights of its row alone."""
     rows = nest("O[k,p] += I[c,p] * W[k,c,p] : k=16, c=16, p=64")
     layers = [Layer("a", rows, "test"), Layer("b", conv2d(k=16, c=16, r=1, s=1, h=64, w=1), "test")]
     machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,dram=1000,port=1]")
     network = Network("rows", layers, [Link("a", "b", "I", "x", 1024)])
-    problem = TiledProblem(network, machine, tiled_objective("makespan"))
-    whole = whole_layers(problem)
-    loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, 1))
+    loads, whole = loads_of(TiledProblem(network, machine, tiled_objective("makespan")))
     assert loads.weights[0] == 64 * 256
     assert layer_begins(whole, machine, loads, finished=True)[1] <= 256 + 16
 
 
-def test_a_part_of_a_sum_begins_before_all_weights_have_come() -> None:
-    """It needs one block of channels; only what finishes a result has all weights before it."""
+@pytest.mark.parametrize(
+    ("machine", "least"), [("array=16x16,dram=1000,port=1", 1024), ("array=1x1,dram=1000,port=1000", 64)]
+)
+def test_a_part_of_a_sum_begins_before_all_weights_have_come(machine: str, least: int) -> None:
+    """It needs one block of channels; what finishes a result has all weights, and all work, before it."""
     layers = [
         Layer("a", conv2d(k=64, c=16, r=1, s=1, h=2, w=2), "test"),
         Layer("b", conv2d(k=16, c=64, r=1, s=1, h=2, w=2), "test"),
     ]
-    machine = load_tiled_machine("atomic-2x2[engines=1x1,array=16x16,dram=1000,port=1]")
+    engine = load_tiled_machine(f"atomic-2x2[engines=1x1,{machine}]")
     network = Network("parts", layers, [Link("a", "b", "I", "x", 256)])
-    problem = TiledProblem(network, machine, tiled_objective("makespan"))
+    problem = TiledProblem(network, engine, tiled_objective("makespan"))
     dag = problem.dag([AtomSize(2, 2, 16, 8), AtomSize(2, 2, 8, 16)])
     assert [*np.diff(dag.base)] == [8, 8]
     step = np.array([2 * (task % 8) + int(dag.unit[task]) for task in range(dag.tasks)], dtype=np.int32)
-    plan = complete(dag, machine, np.zeros(dag.tasks, np.int32), step)
-    whole = whole_layers(problem)
-    loads = layer_loads(whole, whole_cycles(problem, 1), whole_cycles(problem, 1))
-    part, finish = (layer_begins(whole, machine, loads, finished=finished)[1] for finished in (False, True))
-    assert part <= begun(problem, dag, plan, finished=False)[1] < 1024
-    assert 1024 <= finish <= begun(problem, dag, plan, finished=True)[1]
+    plan = complete(dag, engine, np.zeros(dag.tasks, np.int32), step)
+    loads, whole = loads_of(problem)
+    part, finish = (layer_begins(whole, engine, loads, finished=finished)[1] for finished in (False, True))
+    assert part <= begun(problem, dag, plan, finished=False)[1]
+    assert part < least <= finish <= begun(problem, dag, plan, finished=True)[1]

@@ -15,7 +15,7 @@ from effort import effort
 from tiled_plans import random_network, random_plan, random_problem
 
 from tilewright.formulation.limits import LimitReachedError, Limits
-from tilewright.formulation.scheduling.tiled.coordinates import shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import Shape, shape_of
 from tilewright.formulation.scheduling.tiled.dag import PartialSums
 from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
@@ -28,9 +28,10 @@ from tilewright.hardware.scheduling.tiled.topology import topology
 from tilewright.heuristics.scheduling.tiled.layouts import choosing, method
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
-    CUTS,
+    FINER,
     Layout,
     candidates,
+    cut_menu,
     reads_outside,
     tiling_of,
 )
@@ -38,7 +39,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import FIRST, HANDOVER
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
-from tilewright.heuristics.scheduling.tiled.layouts.grids import grid_of, grids, sides
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, sides
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys, overlaps
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places, ways
 from tilewright.heuristics.scheduling.tiled.size_menus import tile_menu
@@ -111,10 +112,11 @@ def test_machine_code_places_grids_as_they_are(machine: str) -> None:
         made = [grid_of(row) for row in rows]
         assert (sides(made) == rows).all()
         trees, links = ways(rows, of.width, of.height, ports)
-        for last in (False, True):
-            groups, placed = places(rows, of.width, of.engines, last)
+        for last in ((), (3,), (1, 2)):
+            groups, placed = places(rows, of.width, of.engines, np.isin(np.arange(4), last))
+            kept = tuple(slice(-1 if axis in last else 0, None) for axis in range(4))
             for n, grid in enumerate(made):
-                engines = grid.engines(of.width)[..., -1:] if last else grid.engines(of.width)
+                engines = grid.engines(of.width)[kept]
                 assert tuple(groups[n]) == engines.shape
                 assert (placed[n, : engines.size] == engines.ravel()).all()
                 assert (placed[n, engines.size :] == -1).all()
@@ -144,31 +146,39 @@ def _of_cuts(
     engine, port = problem.machine.engine, problem.machine.port_rate
     shape = shape_of(unit.layer.operator)
     whole, tiles, idle, filled = [], [], False, 1.0
-    groups = layout.grid.groups
-    for size, piece, count, cut in zip((*shape.sizes, shape.parts), layout.units, groups, cuts, strict=True):
+    groups, pool = layout.grid.groups, not unit.layer.operator.is_mac
+    for at, (axis, piece, count, cut) in enumerate(zip(shape.laid, layout.units, groups, cuts, strict=True)):
+        size = shape.extent(axis)
         pieces = -(-size // piece)
         share = -(-pieces // count)
+        if pool and at == 0:  # shares of many channels are cut into tiles of some
+            share, piece = share * piece, 1
         whole.append([min(size, piece * share)])
         tiles.append([min(size, piece * -(-share // cut))])
         idle |= cut > 1 and tiles[-1] == whole[-1]
         filled *= share / (cut * -(-share // cut))  # atoms are not all as large as the largest
     known = unit.layer.operator, engine, unit.layer.stored_weights, sum(read.late for read in unit.reads)
-    full, atom = (tile_menu(*known, (sides[0], sides[1], sides[2], sides[3])) for sides in (whole, tiles))
-    results = whole[0][0] * whole[1][0] * whole[2][0]
-    boxes, chain = cuts[0] * cuts[1] * cuts[2], groups[3]
-    if unit.layer.operator.is_mac:
+    full, atom = (
+        tile_menu(*known, (sides[0], sides[1], sides[2], sides[3]), shape.laid) for sides in (whole, tiles)
+    )
+    # rows and columns are those of a pool's window
+    results = whole[0][0] * (1 if pool else whole[1][0] * whole[2][0])
+    terms, chain = (cuts[1] * cuts[2], groups[1] * groups[2]) if pool else (cuts[3], groups[3])
+    boxes = math.prod(cuts) // terms
+    if not pool:
         busy = (boxes + chain - 1) * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
         busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
-    else:  # parts of a window are made apart, then added up box by box
-        busy = boxes * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
-        busy += boxes * HANDOVER + chain * cuts[3] * results * 4 / port if chain * cuts[3] > 1 else 0
+    else:  # parts of a window are made apart, then added up, some boxes by each engine
+        busy = boxes * terms * filled * int(atom.cycles[0])
+        last = -(-boxes // chain)
+        busy += last * (HANDOVER + chain * terms * results * 4 / boxes / port) if chain * terms > 1 else 0
     fetch, weights = int(atom.fetch[0]), int(atom.weights[0])
     cycles = busy + FIRST * fetch / port + max(0.0, int(full.fetch[0]) / port - busy)
     if reads_outside(unit):
-        cycles += (fetch - weights) * groups[1] * groups[2] * chain / problem.machine.dram_rate
-    sums = (cuts[3] * chain - 1) * results * groups[0] * groups[1] * groups[2] * 4
+        cycles += (fetch - weights) * math.prod(groups[1:]) / problem.machine.dram_rate
+    sums = (terms * chain - 1) * results * (math.prod(groups) // chain) * 4
     spent = sums * (engine.buffer_read_energy + engine.buffer_write_energy)
-    spent += groups[0] * groups[1] * groups[2] * chain * boxes * cuts[3] * weights * engine.buffer_read_energy
+    spent += math.prod(groups) * boxes * terms * weights * engine.buffer_read_energy
     fits = not idle and int(atom.need[0]) <= 0.5 * engine.buffer_bytes
     return busy, price * cycles + spent if fits else np.inf
 
@@ -180,23 +190,29 @@ def test_shares_have_the_best_cuts_of_their_kind(price: float, kernel: int) -> N
     problem = TiledProblem(
         _two_layers(kernel), load_tiled_machine("atomic-8x8[engines=4x4]"), tiled_objective("edp")
     )
-    rng, kinds = random.Random(1), set[tuple[bool, bool]]()
+    rng, kinds, near = random.Random(1), set[tuple[bool, ...]](), list[Grid]()
     for unit in problem.units:
-        of = candidates(problem, unit, room=0.5, prices=(price,), most=4, atoms=4)
+        shape = shape_of(unit.layer.operator)
+        of = candidates(problem, unit, room=0.5, prices=(price,), most=4, atoms=4, near=near)
+        near = [layout.grid for layout in of.layouts]
+        most = FINER * 4 if shape.is_window else 4
         for at in rng.sample(range(len(of.layouts)), min(4, len(of.layouts))):
             layout = of.layouts[at]
             busy, least = _of_cuts(problem, unit, layout, layout.cuts, price)
             assert of.cycles[at] == pytest.approx(busy)
-            for cuts in product(*CUTS):
-                alike = _kind(cuts) == _kind(layout.cuts) and math.prod(cuts) <= 4
+            for cuts in product(*cut_menu(shape)):
+                alike = _kind(shape, cuts) == _kind(shape, layout.cuts) and math.prod(cuts) <= most
                 assert not alike or _of_cuts(problem, unit, layout, cuts, price)[1] >= least * (1 - 1e-12)
-            kinds.add(_kind(layout.cuts))
+            kinds.add(_kind(shape, layout.cuts))
     assert len(kinds) > 1
 
 
-def _kind(cuts: tuple[int, ...]) -> tuple[bool, bool]:
-    """Whether sums are cut, and whether only pixels are."""
-    return cuts[3] > 1, cuts[3] == 1 and cuts[1] * cuts[2] > 1
+def _kind(shape: Shape, cuts: tuple[int, ...]) -> tuple[bool, ...]:
+    """Whether the sum is cut, whether pixels with it, and without it whether columns or rows alone."""
+    _, rows, columns, parts = (cut > 1 for cut in cuts)
+    if shape.is_window:
+        return rows or columns, False, False, False
+    return parts, parts and (rows or columns), not parts and columns, not parts and rows and not columns
 
 
 def _two_layers(kernel: int) -> Network:
@@ -218,7 +234,7 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
     machine = load_tiled_machine(f"atomic-8x8[engines=4x4{widths}]")
     problem = TiledProblem(_two_layers(kernel), machine, tiled_objective("edp"))
     rng = random.Random(kernel)
-    shares = [((4, 8, 8, 1), 16), ((2, 8, 8, 4), 16) if kernel < 8 else ((4, 1, 1, 8), 1)]
+    shares = [((4, 8, 8, 1), 16), ((2, 8, 8, 4), 16) if kernel < 8 else ((4, 8, 8, 1), 1)]
     drawn = [
         [
             Layout(grid_of(row), (1, 1, 1, 1), (16, 1, 1, part))
@@ -228,7 +244,10 @@ def test_ways_cost_what_completed_plans_pay(kernel: int, widths: str) -> None:
     ]
     ways = journeys(problem, 1, problem.units[1].reads[0], *drawn)
     assert ways is not None
-    assert any(layout.grid.groups[3] > 1 for layout in drawn[1])
+    assert any(
+        math.prod(layout.grid.groups[1:] if kernel == 8 else layout.grid.groups[3:]) > 1
+        for layout in drawn[1]
+    )
     net, engine = topology(machine), machine.engine
     for i, j in [(rng.randrange(25), rng.randrange(25)) for _ in range(60)]:
         dag, engines, steps = arranged(problem, (drawn[0][i], drawn[1][j]))
@@ -286,7 +305,7 @@ def test_first_atoms_wait_for_what_is_made_last_of_what_they_read(kernel: int, s
         k, h, w = (max(along) + 1 for along in turns)
         tiling, shares, _ = tiling_of(problem.units[1].layer.operator, wanted.layouts[j], 1)
         starts = []
-        for along, cuts in zip(shares[1:], (tiling.rows, tiling.columns, tiling.parts), strict=True):
+        for along, cuts in zip(shares[1:4], (tiling.rows, tiling.columns, tiling.parts), strict=True):
             low = {share: at for at, share in reversed(list(enumerate(along.tolist())))}
             starts.append([(cuts[at], cuts[at + 1]) for at in low.values()])
         halo = kernel // 2

@@ -101,7 +101,7 @@ def test_waits_count_beyond_the_layers_between() -> None:
     pair = 1, 2
     between = apart.order[apart.order.index(1) + 1 : apart.order.index(2)]
     assert len(between) == 2
-    hidden = sum(float(apart._of[unit].cycles.min()) for unit in between)
+    hidden = sum(float(apart.of[unit].cycles.min()) for unit in between)
     assert apart._cycles[pair] == pytest.approx(np.maximum(0.0, near._cycles[pair] - hidden))
     assert near._cycles[pair] == pytest.approx(near._flowing[pair])
     assert all((waits >= 0.0).all() for waits in apart.waiting()._cycles.values())

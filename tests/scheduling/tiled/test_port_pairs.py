@@ -15,7 +15,13 @@ from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.solvers.scheduling.tiled import joint_bounds
 from tilewright.solvers.scheduling.tiled.copies import SharedLayer
 from tilewright.solvers.scheduling.tiled.joint_bounds import CopiesOverCycles
-from tilewright.solvers.scheduling.tiled.port_pairs import LayerPair, ports_suffice, reader_share, sums_factor
+from tilewright.solvers.scheduling.tiled.port_pairs import (
+    Earned,
+    LayerPair,
+    ports_suffice,
+    reader_share,
+    sums_factor,
+)
 from tilewright.solvers.scheduling.tiled.size_bounds import size_bounds
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.network import Layer, Link, Network
@@ -166,15 +172,43 @@ def test_sums_add_no_more_than_their_factor(worth: float) -> None:
 
 
 @pytest.mark.parametrize("own", [0.0, 5.0, 24.0])
-def test_the_largest_share_of_a_reader_is_that_of_plain_enumeration(own: float) -> None:
-    """Among many splits of the bytes into weights and inputs none has a larger product."""
-    reader = layer(3, 4, 6, outside=False)
+@pytest.mark.parametrize(("channels", "pixels"), [(3, 4), (9, 1)])
+def test_the_largest_share_of_a_reader_is_that_of_plain_enumeration(
+    channels: int, pixels: int, own: float
+) -> None:
+    """Among many splits of the bytes into weights and inputs none has a larger product.
+
+    Few inputs beside many weights are all there before the weights are.
+    """
+    reader = layer(channels, pixels, 6, outside=False)
     for brought in (0.0, 1.0, 7.0, 17.0, 30.0, 60.0):
-        weights = np.linspace(0.0, min(18.0, brought), 1801)
-        shares = weights / 18 * np.minimum(24.0, own + brought - weights) / 24
+        weights = np.linspace(0.0, min(float(reader.weights), brought), 1801)
+        parts = np.minimum(reader.inputs, own + brought - weights) / reader.inputs
+        shares = weights / reader.weights * parts
         largest = float(reader_share(reader, np.array(brought), np.array(own)))
         assert largest == pytest.approx(float(shares.max()), abs=1e-3)
         assert largest >= shares.max() - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(effort(6)))
+def test_rectangles_of_any_size_err_upwards(seed: int) -> None:
+    """At any prices an engine earns no more at any of many points than in the few rectangles around them."""
+    rng = np.random.default_rng(seed)
+    for _ in range(20):
+        parts, middle, channels, pixels = (int(side) for side in rng.integers(1, 9, 4))
+        pair = LayerPair(
+            layer(middle, pixels, parts, outside=True),
+            layer(channels, pixels, middle, outside=False),
+            middle * pixels,
+        )
+        engines, port = int(rng.integers(2, 7)), float(rng.uniform(1, 100))
+        cells = int(rng.integers(1, 6))
+        exact = Earned(pair, engines, port, 0.0, 60 * cells, rectangles=False)
+        proven = Earned(pair, engines, port, 0.0, cells, rectangles=True)
+        for _ in range(10):
+            worth, own = np.exp(rng.normal(0, 3)), rng.choice([0.0, rng.uniform(0, 0.5)])
+            prices = float(worth), float(rng.uniform(0.01, 1)), float(own)
+            assert exact.worth(prices) <= proven.worth(prices) * (1 + 1e-12)
 
 
 def test_four_engines_in_squares_need_little_more_than_the_bound() -> None:
@@ -187,6 +221,19 @@ def test_four_engines_in_squares_need_little_more_than_the_bound() -> None:
     assert ports_suffice(pair, 4, 112.0, 0.0)
     # each layer alone would pass ports of 64 bytes
     assert not ports_suffice(pair, 4, 70.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(effort(4)))
+def test_one_engine_needs_all_operands_of_both_layers(seed: int) -> None:
+    """It makes all inputs of the second one itself."""
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        parts, middle, channels, pixels = (int(side) for side in rng.integers(1, 9, 4))
+        first = layer(middle, pixels, parts, outside=True)
+        second = layer(channels, pixels, middle, outside=False)
+        pair = LayerPair(first, second, middle * pixels)
+        needed = float(first.weights + first.inputs + second.weights)
+        assert ports_suffice(pair, 1, needed, 0.0)
 
 
 def test_engines_that_keep_their_pixels_need_no_inputs_of_the_reader() -> None:

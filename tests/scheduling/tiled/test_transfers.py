@@ -9,6 +9,7 @@ from itertools import count
 from random import Random
 from time import monotonic
 
+import numpy as np
 import pytest
 from tiled_enumeration import Enumeration, TooLargeError, tiny_problem
 from tiled_plans import random_problem
@@ -24,7 +25,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
-from tilewright.heuristics.scheduling.tiled.movements import movements_of
+from tilewright.heuristics.scheduling.tiled.movements import carried, movements_of
 from tilewright.solvers.scheduling.tiled.exact import transfers
 from tilewright.solvers.scheduling.tiled.exact.incumbent import first_plans, quick_plans
 from tilewright.solvers.scheduling.tiled.exact.space import RoundSpace, idle_steps
@@ -150,6 +151,40 @@ def test_movements_of_a_plan_are_that_plan_again(seed: int) -> None:
             problem.evaluate(dag, made)
             movements, legal = other, legal + 1
     assert legal > 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_movements_are_carried_to_another_order(seed: int) -> None:
+    """To their own order all of them; to other engines in a round more, in the steps that they had."""
+    random = Random(seed)
+    problem, dag = random_problem(random, "atomic-8x8[engines=3x2,array=4x4]")
+    machine = problem.machine
+    plan = complete(dag, machine, *layer_sequential(dag, machine))
+    movements = movements_of(dag, machine, plan, spread=4)
+    assert movements is not None
+    own = carried(movements, plan, np.arange(movements.uses.steps))
+    assert own is not None
+    for name in ("loaded", "source", "first", "last", "stored", "stored_last", "port"):
+        assert (getattr(own, name) == getattr(movements, name)).all()
+    engine = ((plan.engine + 1) % machine.engines).astype(np.int32)
+    split = int(np.flatnonzero(np.bincount(plan.first) > 1)[0])
+    late = plan.first > split
+    late[np.flatnonzero(plan.first == split)[-1]] = True
+    other = complete(dag, machine, engine, (plan.first + late).astype(np.int32))
+    assert (other.first == plan.first + late).all()
+    steps = np.arange(movements.uses.steps)
+    at = steps + (steps > split)
+    moved = carried(movements, other, at)
+    assert moved is not None
+    assert (moved.uses.order.engine == engine).all()
+    before = np.zeros(dag.blocks, dtype=np.int64)
+    before[movements.uses.block] = at[movements.last]
+    alone = np.bincount(movements.uses.block, minlength=dag.blocks) == 1
+    compared = moved.loaded & alone[moved.uses.block]
+    assert compared.any()
+    wanted = np.clip(before[moved.uses.block], moved.uses.low, moved.uses.step)
+    assert (moved.last == wanted)[compared].all()
+    assert (moved.first <= moved.last).all()
 
 
 def test_two_stages_give_the_same_plan_twice_and_keep_their_limits() -> None:

@@ -211,6 +211,8 @@ class Walk:
             going = self.values.get(condition)
             going = None if going is None or going.size != 1 else going.reshape(())
             number += 1
+            if number == 1 and (asked is not None or (going is not None and going and _goes_on(body))):
+                self.foresee(node, body, most)
         if stacked and not number:
             return "runs no round, so that its results are empty"
         for rows, name in zip(stacked, node.output[len(carried) :], strict=True):
@@ -242,6 +244,7 @@ class Walk:
         count = min(sizes, default=0) if asked is None else min(asked, *sizes) if sizes else 0
         if not count:
             return "runs no round, so that its results are empty"
+        self.foresee(node, body, count)
         names = self.begun(body, node.input[:states], 0, 0, node.output[0])
         stacked: list[list[str]] = [[] for _ in body.output[states:]]
         for number in range(count):
@@ -262,6 +265,16 @@ class Walk:
             self.stack(rows, name, axis)
         self.rename(names, node.output[:states])
         return None
+
+    def foresee(self, node: onnx.NodeProto, body: onnx.GraphProto, rounds: int | None) -> None:
+        """Refuse rounds that no condition ends, and that open too many nodes, before they are opened.
+
+        Parameters
+        ----------
+        rounds : how many there are; nothing where they never end
+        """
+        if rounds is None or rounds * (1 + len(body.node)) > self.choices.most:
+            raise TooManyNodesError(node.name or node.op_type)
 
     def stem(self, node: onnx.NodeProto) -> str:
         """A node's name in the file, without the rounds of the loops around it."""
@@ -365,6 +378,23 @@ class Walk:
         for name, reason in self.causes.items():
             made.metadata_props.append(onnx.StringStringEntryProto(key=name, value=reason))
         return made
+
+
+def _goes_on(body: onnx.GraphProto) -> bool:
+    """Whether a loop that goes on after its first round goes on after all others.
+
+    Its condition then follows from what is the same in every round: neither from the round's number nor from
+    a state.
+    """
+    made = {name: node for node in body.node for name in node.output}
+    reached: set[str] = set()
+    waiting = [body.output[0].name]
+    while waiting:
+        name = waiting.pop()
+        if name in made and name not in reached:
+            waiting += [*made[name].input, *captured(made[name])]
+        reached.add(name)
+    return reached.isdisjoint(value.name for i, value in enumerate(body.input) if i != 1)
 
 
 _HELD = frozenset(("If", "Loop", "Scan"))

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright.formulation.limits import Limits
+from tilewright.formulation.scheduling.tiled.coordinates import ACROSS, PART, Shape, shape_of
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
-from tilewright.foundation.arrays import Int32s
+from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.errors import InputError
+from tilewright.heuristics.scheduling.tiled.layouts.beside import followers
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, Layouts, tiling_of
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -28,7 +30,8 @@ def arranged(
     An engine makes all channels of some pixels before it goes on to the next ones, and finishes a sum before
     it begins another, so that results leave while others are computed.  Where engines share a sum, the next
     one adds its part when the one before has finished with a box of results, or the last one adds all parts
-    up at the end.
+    up at the end; where they share the window of a pool, they do so in turn, each some channels.  Layers that
+    run beside others have these layers' turns, see `followers`.
 
     Parameters
     ----------
@@ -48,29 +51,50 @@ def arranged(
     dag = problem.dag([tiling for tiling, _, _ in cut], limits)
     engines, steps, counts = [], [], []
     for unit, (layout, (_, group, number)) in enumerate(zip(layouts, cut, strict=True)):
+        shape = shape_of(problem.units[unit].layer.operator)
         turns = [int(numbers.max()) + 1 for numbers in number]
-        k, h, w, part = np.ix_(*number)
-        parts = layout.grid.groups[3]
+        k, h, w, part, strip = np.ix_(*number)
+        parts, terms = layout.grid.groups[3], turns[PART] * turns[ACROSS]
         box, boxes = (h * turns[2] + w) * turns[0] + k, turns[0] * turns[1] * turns[2]
-        engine = layout.grid.engines(problem.machine.width)[np.ix_(*group)]
-        if dag.slots[unit] > len(group[3]):
-            turn = np.concatenate([box * turns[3] + part, boxes * turns[3] + box], axis=3)
-            engine = np.concatenate([engine, engine[..., -1:]], axis=3)
-            count = boxes * (turns[3] + 1)
+        placed = _by_tiling(layout.engines(problem.machine.width), shape)
+        # parts of a window run along its rows and columns
+        engine = placed[np.ix_(*group)].reshape(*box.shape[:3], -1)
+        turn = box * terms + part * turns[ACROSS] + strip
+        turn, box = turn.reshape(engine.shape), box[..., 0]
+        if dag.slots[unit] > engine.shape[3]:
+            last, after = engine[..., -1:], np.broadcast_to(box, (*engine.shape[:3], 1))
+            if shape.is_window:  # engines that share it add up some boxes each
+                sharing = placed.reshape(*placed.shape[:3], -1)[np.ix_(*group[:3])]
+                last = np.take_along_axis(sharing, after % sharing.shape[3], axis=3)
+                after = after // sharing.shape[3]
+            turn = np.concatenate([turn, boxes * terms + after], axis=3)
+            engine = np.concatenate([engine, last], axis=3)
+            count = boxes * terms + int(after.max()) + 1
         else:
             # a chain's next engine makes its part of a box one turn later
-            turn = (box + group[3]) * turns[3] + part
-            count = (boxes + parts - 1) * turns[3]
+            turn = turn + group[PART] * terms
+            count = (boxes + parts - 1) * terms
         engines += [engine.ravel()] * problem.batch
         steps += [turn.ravel() + sample * count for sample in range(problem.batch)]
         counts.append(problem.batch * count)
-    now = 0
-    begins = [0] * len(counts)
-    for unit in range(len(counts)) if order is None else order:
-        begins[unit] = now
-        now += counts[unit]
+    now, begins = 0, [0] * len(counts)
+    units = range(len(counts)) if order is None else order
+    beside = followers(problem, layouts, units)
+    following = {unit for others in beside.values() for unit in others}
+    for unit in units:
+        if unit not in following:
+            together = [unit, *beside.get(unit, ())]
+            for each in together:
+                begins[each] = now
+            now += max(counts[each] for each in together)
     begun = np.repeat(np.array(begins), np.diff(dag.base))
     return dag, np.concatenate(engines).astype(np.int32), (begun + np.concatenate(steps)).astype(np.int32)
+
+
+def _by_tiling(engines: Int64s, shape: Shape) -> Int64s:
+    """Engines of groups along the axes of `Shape.laid`, along those of a tiling."""
+    missing = next(axis for axis in range(5) if axis not in shape.laid)
+    return np.moveaxis(engines[..., None], range(5), (*shape.laid, missing))
 
 
 def planned(

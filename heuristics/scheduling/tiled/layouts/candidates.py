@@ -10,14 +10,14 @@ from math import inf, prod
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.coordinates import inner_run, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import Shape, inner_run, shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.tiling import Tiling
 from tilewright.formulation.scheduling.tiled.units import Unit
-from tilewright.foundation.arrays import Floats, Int64s, distinct
+from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import best_cuts
-from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, shared
+from tilewright.heuristics.scheduling.tiled.layouts.grids import SPARE, Grid, grid_of, grids, shared, sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import ways
 from tilewright.heuristics.scheduling.tiled.size_menus import SUM_BYTES, tile_menu
 from tilewright.workloads.mapping.operator import Operator
@@ -25,9 +25,19 @@ from tilewright.workloads.mapping.operator import Operator
 CUTS = ((1, 2, 4), (1, 2, 3, 4, 7, 8), (1, 2, 4), (1, 2, 4, 8, 16))
 """Parts into which an engine cuts its share along channels, rows, columns and the sum over inputs."""
 
+WINDOW_CUTS = ((1, 2, 4, 8, 16, 32), (1, 2, 4), (1, 2), (1,))
+"""The same of pools whose windows are divided: one engine combines the sums of each tile of channels."""
+
+FINER = 4
+"""Times as many atoms as others' an engine's share of such a pool may have: pools are few, and the last sums
+arrive when nothing hides them."""
+
 
 Tiles = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 """Borders of the tiles along an axis, the share that each is of, and its number within that."""
+
+WHOLE: Tiles = (0, 1), (0,), (0,)
+"""Those of an axis along which there is one position."""
 
 
 @lru_cache(maxsize=4096)
@@ -36,35 +46,54 @@ def _borders(size: int, groups: int, unit: int) -> tuple[int, ...]:
     return tuple(min(size, unit * at) for at in shared(-(-size // unit), groups))
 
 
+def _tile_units(shape: Shape, units: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """Smallest pieces of tiles: those of shares, or of a pool whose window is divided single channels."""
+    return (1, *units[1:]) if shape.is_window else units
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a layer is laid out.
+    """How a layer is laid out, along the axes of `Shape.laid`.
+
+    Where a pool has one row of results, rows are those of its window, and so are columns where there is one
+    column of results, too: an engine combines what it has of a map, and one engine each combines the sums of
+    some channels.
 
     Parameters
     ----------
     grid : which engine makes which share
     cuts : into how many parts a share is cut along channels, rows, columns and the sum over inputs
     units : smallest pieces along channels, rows, columns and the sum over inputs
+    along : engines along which a grid that winds lies; by default the zig-zag through all
+    leader : the layer in whose turns this one runs, on engines that it leaves idle; by default none
     """
 
     grid: Grid
     cuts: tuple[int, int, int, int]
     units: tuple[int, int, int, int]
+    along: tuple[int, ...] = ()
+    leader: int | None = None
 
     @property
-    def shares(self) -> tuple[Grid, tuple[int, int, int, int]]:
+    def shares(self) -> tuple[Grid, tuple[int, int, int, int], tuple[int, ...]]:
         """What the shares and their engines follow from."""
-        return self.grid, self.units
+        return self.grid, self.units, self.along
+
+    def engines(self, width: int) -> Int64s:
+        """The engine of every group, shape as of the grid's groups, on a machine so many engines wide."""
+        if not self.along:
+            return self.grid.engines(width)
+        return np.array(self.along, dtype=np.int64)[self.grid.engines(len(self.along))]
 
     def borders(self, operator: Operator) -> tuple[tuple[int, ...], ...]:
         """Borders of shares along channels, rows, columns and the sum; empty shares repeat them."""
         shape = shape_of(operator)
-        sizes = (*shape.sizes, shape.parts)
-        return tuple(map(_borders, sizes, self.grid.groups, self.units))
+        return tuple(map(_borders, map(shape.extent, shape.laid), self.grid.groups, self.units))
 
     def tiles(self, operator: Operator) -> list[Tiles]:
         """The tiles of shares along channels, rows, columns and the sum, each as of `tiles_of`."""
-        return [tiles_of(*along) for along in zip(self.borders(operator), self.cuts, self.units, strict=True)]
+        units = _tile_units(shape_of(operator), self.units)
+        return [tiles_of(*along) for along in zip(self.borders(operator), self.cuts, units, strict=True)]
 
 
 Layouts = tuple[Layout, ...]
@@ -115,8 +144,20 @@ class Candidates:
         )
 
 
+def cut_menu(shape: Shape) -> tuple[tuple[int, ...], ...]:
+    """Parts into which an engine may cut its share along the axes of `Shape.laid`."""
+    return WINDOW_CUTS if shape.is_window else CUTS
+
+
 def candidates(
-    problem: TiledProblem, unit: Unit, *, room: float, prices: Sequence[float], most: int, atoms: int
+    problem: TiledProblem,
+    unit: Unit,
+    *,
+    room: float,
+    prices: Sequence[float],
+    most: int,
+    atoms: int,
+    near: Sequence[Grid] = (),
 ) -> Candidates:
     """The layouts of a layer that are best for any of some prices of a cycle.
 
@@ -126,17 +167,18 @@ def candidates(
     prices : pJ that a cycle is worth; the cuts suit the first
     most : layouts for each price
     atoms : of an engine's share at most
+    near : grids of the map that a pool reads, which its window may have, too
 
     Returns
     -------
     No layouts where none fits.
     """
     full = problem.machine.engine.columns * problem.machine.engine.lanes
-    offers = _of_pieces(problem, unit, full, room, prices, most, atoms)
+    offers = _of_pieces(problem, unit, full, room, prices, most, atoms, near)
     if offers.layouts and unit.layer.operator.is_mac:
         return offers
     # vector units are as fast on single channels, and a pool over a large map may fit for these alone
-    return offers.beside(_of_pieces(problem, unit, 1, room, prices, most, atoms))
+    return offers.beside(_of_pieces(problem, unit, 1, room, prices, most, atoms, near))
 
 
 def _of_pieces(
@@ -147,16 +189,19 @@ def _of_pieces(
     prices: Sequence[float],
     most: int,
     atoms: int,
+    near: Sequence[Grid],
 ) -> Candidates:
     """As `candidates`, of shares of so many channels or of multiples."""
     machine, operator = problem.machine, unit.layer.operator
-    units = _units(operator, machine, channels)
+    units = smallest_pieces(operator, machine, channels)
     shape = shape_of(operator)
-    sizes = (*shape.sizes, shape.parts)
-    pieces = [-(-size // unit) for size, unit in zip(sizes, units, strict=True)]
-    made, groups, trees, links = _ways(machine, *pieces)
+    pieces = [-(-shape.extent(axis) // piece) for axis, piece in zip(shape.laid, units, strict=True)]
+    if shape.is_window:
+        made, groups, trees, links = _window_ways(machine, shape, pieces, near)
+    else:
+        made, groups, trees, links = _ways(machine, *pieces)
     every, which = _distinct(groups)
-    shares = _Shares(problem, unit, units, every, room, prices[0], atoms)
+    shares = Shares(problem, unit, units, every, room, prices[0], atoms)
     engine, batch = machine.engine, problem.batch
     sent = shares.weights[which] * every[which, 0] * every[which, 3]
     sent *= engine.buffer_write_energy * every[which, 1:3].prod(axis=1) + machine.hop_energy * trees
@@ -168,12 +213,9 @@ def _of_pieces(
     possible = cycles < inf
     taken = np.where(possible, np.maximum(cycles, shares.weights[which][:, None] / machine.port_rate), 0.0)
     kept: dict[int, int] = {}
-    parts = every[which, 3]
-    kinds = [(parts == 1, most)]
-    if operator.is_mac:
-        kinds.append((parts > 1, most // 2))
-    else:  # windows are divided for the ways of what they read, which choose how
-        kinds += [(parts == n, most // 4) for n in distinct(every[:, 3]).tolist() if n > 1]
+    parts = every[which][:, shape.summed].prod(axis=1)
+    # a pool may have all grids of what it reads: the ways of that choose
+    kinds = [(parts == 1, most), (parts > 1, most // 2 if operator.is_mac else max(1, len(near)))]
     for price in prices:
         rank = np.where(possible, batch * inside + price * taken, inf).min(axis=1) + sent + copies
         for kind, count in kinds:
@@ -202,7 +244,7 @@ def _distinct(groups: Int64s) -> tuple[Int64s, Int64s]:
     return np.stack(np.unravel_index(distinct, tuple(base)), axis=1), which
 
 
-class _Shares:
+class Shares:
     """Shares of a layer by the numbers of groups, with the best cuts.
 
     Parameters
@@ -216,10 +258,9 @@ class _Shares:
 
     Attributes
     ----------
-    cuts : the best ones without cuts of pixels and sums, with cuts of pixels, and with cuts of sums, shape
-        (shares, 3, 4)
+    cuts : the best ones of each of `KINDS`, shape (shares, `KINDS`, 4)
     cycles, inside : that an engine takes for its share, infinite where no cuts fit; and pJ of unfinished
-        sums and of weights that every atom reads, shape (shares, 3)
+        sums and of weights that every atom reads, shape (shares, `KINDS`)
     weights, inputs : bytes of a share's weights and of its other operands
     again : bytes of inputs that engines are sent beyond one copy of all
     passed : bytes of unfinished sums that engines pass on
@@ -237,16 +278,19 @@ class _Shares:
     ) -> None:
         machine, shape = problem.machine, shape_of(unit.layer.operator)
         port = machine.port_rate
-        sizes = (*shape.sizes, shape.parts)
-        cuts = np.array([cut for cut in product(*CUTS) if prod(cut) <= atoms], dtype=np.int64)
+        sizes = tuple(map(shape.extent, shape.laid))
+        most = FINER * atoms if shape.is_window else atoms
+        cuts = np.array([cut for cut in product(*cut_menu(shape)) if prod(cut) <= most], dtype=np.int64)
         tiles = []
         # few shares and cuts differ along an axis, so that sizes are told apart in small tables
         cut_of, share_of = np.empty_like(cuts), np.empty_like(groups)
         tables = np.zeros((4, len(groups), len(cuts)), dtype=np.int64)
         filled = np.ones(tables.shape)
-        for axis, (size, piece) in enumerate(zip(sizes, units, strict=True)):
-            pieces = -(-size // piece)
-            shares, share_of[:, axis] = np.unique(-(-pieces // groups[:, axis]), return_inverse=True)
+        fine = _tile_units(shape, units)
+        for axis, (size, share_piece, piece) in enumerate(zip(sizes, units, fine, strict=True)):
+            pieces = -(-size // share_piece)
+            largest_shares = -(-pieces // groups[:, axis]) * (share_piece // piece)
+            shares, share_of[:, axis] = np.unique(largest_shares, return_inverse=True)
             kinds, cut_of[:, axis] = np.unique(cuts[:, axis], return_inverse=True)
             largest = -(-shares[:, None] // kinds)
             tile = np.minimum(size, piece * largest)
@@ -255,7 +299,9 @@ class _Shares:
             tables[axis, : len(shares), : len(kinds)] = number.reshape(tile.shape)
             filled[axis, : len(shares), : len(kinds)] = shares[:, None] / (kinds * largest)
         late = sum(read.late for read in unit.reads)
-        menu = tile_menu(unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,))
+        menu = tile_menu(
+            unit.layer.operator, machine.engine, unit.layer.stored_weights, late, (*tiles,), shape.laid
+        )
         counts = np.array([len(values) for values in tiles], dtype=np.int64)
         engine = machine.engine
         whole, best, busy, inside = best_cuts(
@@ -268,7 +314,9 @@ class _Shares:
             counts,
             (menu.sizes, menu.cycles, menu.fetch, menu.weights, menu.need),
             room * engine.buffer_bytes,
+            np.array(shape.summed),
             problem.partial_sums == "chain" and unit.layer.operator.is_mac,
+            shape.is_window,
             np.array(
                 [
                     port,
@@ -283,9 +331,9 @@ class _Shares:
         self.cuts = cuts[best]
         self.cycles, self.inside = busy, inside
         self.weights = menu.weights[whole].astype(np.float64)
-        self.passed = (results * SUM_BYTES * groups[:, :3].prod(axis=1) * (groups[:, 3] - 1)).astype(
-            np.float64
-        )
+        chain = groups[:, shape.summed].prod(axis=1)
+        sums = groups.prod(axis=1) // chain * (chain - 1)
+        self.passed = (results * SUM_BYTES * sums).astype(np.float64)
         self.inputs = (inputs - menu.weights[whole]).astype(np.float64)
         shared = self.inputs * groups.prod(axis=1)
         self.again = np.maximum(0.0, shared - float((menu.fetch - menu.weights).max()))
@@ -296,17 +344,16 @@ def reads_outside(unit: Unit) -> bool:
     return any(read.producer is None for read in unit.reads)
 
 
-def _units(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:
+def smallest_pieces(operator: Operator, machine: TiledMachine, channels: int) -> tuple[int, int, int, int]:
     """Smallest pieces along every axis of a tiling: so many channels, or whole runs."""
-    sizes = shape_of(operator).sizes
+    shape = shape_of(operator)
     units = []
-    for axis, smallest in enumerate((channels, 1, 1)):
-        run = inner_run(operator, axis)
-        plain = run in (1, sizes[axis]) or smallest % run == 0
-        units.append(min(sizes[axis], smallest if plain else run))
-    parts = shape_of(operator).parts
+    for axis, smallest in zip(shape.laid[:3], (channels, 1, 1), strict=True):
+        run, size = inner_run(operator, axis), shape.extent(axis)
+        plain = run in (1, size) or smallest % run == 0
+        units.append(min(size, smallest if plain else run))
     together = machine.engine.rows * machine.engine.lanes if operator.is_mac else 1
-    return units[0], units[1], units[2], min(parts, together)
+    return units[0], units[1], units[2], min(shape.extent(shape.laid[3]), together)
 
 
 @lru_cache(maxsize=256)
@@ -323,14 +370,45 @@ def _ways(
     return made, np.stack([k * ky, h * hy, w, p * py], axis=1), trees, links
 
 
+def _window_ways(
+    machine: TiledMachine, shape: Shape, pieces: Sequence[int], near: Sequence[Grid]
+) -> tuple[Int64s, Int64s, Floats, Floats]:
+    """As `_ways`, of a pool whose window is whole, or divided as the map that it reads, on grids of that.
+
+    There are no weights; links are those between two engines that share a window, on average over all pairs.
+    Of n in a row they are `(n - 1/n) / 3`; along the zig-zag no more than between any two of the machine.
+    """
+    blocks, rows, columns, _ = pieces
+    own, groups, _, _ = _ways(machine, blocks, 1, 1 if shape.summed[2] else columns, 1)
+    shared = [
+        grid
+        for grid in near
+        if grid.groups[1] * (grid.groups[2] if shape.summed[2] else 1) > 1
+        and grid.groups[3] == 1
+        and grid.groups[0] <= SPARE * blocks
+        and grid.groups[1] <= rows
+        and grid.groups[2] <= columns
+    ]
+    made = np.concatenate([own, sides(shared)])
+    groups = np.concatenate([groups, np.array([grid.groups for grid in shared]).reshape(-1, 4)])
+    k, h, w, ky, hy = made[:, :5].T
+    inside, across, down = made[:, 7] == 1, h * w, hy
+    links = np.where(inside, k, 1) * (across - 1 / across) + np.where(inside, ky, 1) * (down - 1 / down)
+    links = np.minimum(links, machine.width + machine.height) / 3
+    return made, groups.astype(np.int64), np.zeros(len(made)), links
+
+
 def tiling_of(
     operator: Operator, layout: Layout, batch: int
 ) -> tuple[Tiling, tuple[Int64s, ...], tuple[Int64s, ...]]:
-    """The borders of a layout's atoms; per axis the group of every tile, and its number within the group."""
-    cut = layout.tiles(operator)
-    channels, rows, columns, parts = (tiles for tiles, _, _ in cut)
-    tiling = Tiling(tuple(range(batch + 1)), channels, rows, columns, parts)
-    group, number = (tuple(np.array(along[i], dtype=np.int64) for along in cut) for i in (1, 2))
+    """The borders of a layout's atoms; per axis of the tiling every tile's group, and its number in that."""
+    cut = dict(zip(shape_of(operator).laid, layout.tiles(operator), strict=True))
+    every = [cut.get(axis, WHOLE) for axis in range(5)]
+    channels, rows, columns, parts, across = (tiles for tiles, _, _ in every)
+    tiling = Tiling(
+        tuple(range(batch + 1)), channels, rows, columns, parts, across if len(across) > 2 else ()
+    )
+    group, number = (tuple(np.array(along[i], dtype=np.int64) for along in every) for i in (1, 2))
     return tiling, group, number
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
@@ -24,17 +25,19 @@ from tilewright.foundation.arrays import Floats
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
-    CUTS,
     Candidates,
     Layout,
     Layouts,
     candidates,
+    cut_menu,
     reads_outside,
 )
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
+from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
+from tilewright.heuristics.scheduling.tiled.layouts.siblings import Operand, kept, siblings
 
 PRICES = (1.0, 4.0, 0.25)
 """Multiples of the price of a cycle by which layouts of a layer are ranked."""
@@ -48,8 +51,14 @@ SHARE = 64
 EARLY = 0.7
 """Part of a layer's weights that arrives before it begins."""
 
+CROWDING = 0.2
+"""Part of the time in which weights pass a port that other bytes lose by it, however early they come."""
+
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
+
+KEPT = 1.0
+"""Part of what a layer leaves in buffers that is still there when its next sibling reads it."""
 
 PLANNED = 2.0
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
@@ -89,6 +98,8 @@ class LayoutChoice:
 
     Attributes
     ----------
+    problem, room : as given
+    of : the layouts of every layer
     order : in which layers run, by default the network's
 
     Raises
@@ -107,20 +118,21 @@ class LayoutChoice:
         limits: Limits | None = None,
         hasty: bool = False,
     ) -> None:
-        self._problem, self._limits = problem, limits
+        self.problem, self.room, self._limits = problem, room, limits
         begun = limits.clock() if limits is not None else 0.0
         known: dict[object, Candidates] = {}
-        self._of: list[Candidates] = []
+        self.of: list[Candidates] = []
         prices = tuple(price * multiple for multiple in PRICES)
         for unit in problem.units:
             check(limits)
             late, outside = sum(read.late for read in unit.reads), reads_outside(unit)
-            key = unit.layer.operator, unit.layer.stored_weights, late, outside
+            near = self._beside(unit)
+            key = unit.layer.operator, unit.layer.stored_weights, late, outside, near
             if key not in known:
-                known[key] = _fitting(problem, unit, room, prices, most)
+                known[key] = _fitting(problem, unit, room, prices, most, near)
             if not known[key].layouts:
                 raise InputError(problem.machine.name, unit.name, "no share of it fits a buffer")
-            self._of.append(known[key])
+            self.of.append(known[key])
         inner = [
             (index, read)
             for index, unit in enumerate(problem.units)
@@ -134,7 +146,7 @@ class LayoutChoice:
                 raise LimitReachedError("too little time for what layers take in pairs")
             if limits.remaining < PLANNED * kind * ways:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
-                self._of = [fewer[id(of)] for of in self._of]
+                self.of = [fewer[id(of)] for of in self.of]
         self._energy: dict[tuple[int, int], Floats] = {}
         self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
@@ -154,17 +166,20 @@ class LayoutChoice:
                 sent.append(way)
                 assert read.producer is not None
                 self._add((read.producer, index), way)
-        self._near: list[list[tuple[int, int]]] = [[] for _ in problem.units]
-        for pair in self._energy:
-            for end in pair:
-                self._near[end].append(pair)
-        self.order: tuple[int, ...] = tuple(range(len(self._of)))
-        self._cycles = self._beyond_others(self._flowing)
+        self._parts: dict[object, Floats | None] = {}
+        self._run_in(tuple(range(len(self.of))))
+
+    def _beside(self, unit: Unit) -> tuple[Grid, ...]:
+        """The grids of the map that a pool reads whose window may be divided."""
+        makers = [read.producer for read in unit.reads if read.producer is not None]
+        if not shape_of(unit.layer.operator).is_window or not makers:
+            return ()
+        return tuple({layout.grid: None for layout in self.of[makers[0]].layouts})
 
     def _ends(self, index: int, read: Read) -> tuple[Candidates, Candidates]:
         """The layouts of the layer that makes an operand, and of the one that reads it."""
         assert read.producer is not None
-        return self._of[read.producer], self._of[index]
+        return self.of[read.producer], self.of[index]
 
     def _way(self, index: int, read: Read) -> object:
         """What operands have in common whose ways take the same."""
@@ -174,7 +189,7 @@ class LayoutChoice:
     def _told(self, index: int, read: Read) -> _Way | None:
         """What an operand's way takes for one sample; ``None`` where coordinates mix on it."""
         made, wanted = self._ends(index, read)
-        ways = journeys(self._problem, index, read, made.layouts, wanted.layouts)
+        ways = journeys(self.problem, index, read, made.layouts, wanted.layouts)
         if ways is None:
             return None
         if read.late:
@@ -184,13 +199,13 @@ class LayoutChoice:
         busy = np.maximum(wanted.cycles, ahead)
         beyond = np.maximum(0.0, ahead + ways.arrival - busy)
         first = ways.arrival * np.array([1.0 / math.prod(layout.cuts[1:]) for layout in wanted.layouts])
-        flowing = beyond + last_waits(self._problem, index, read, made, wanted, first)
+        flowing = beyond + last_waits(self.problem, index, read, made, wanted, first)
         return _Way(ways.energy, flowing, beyond + first)
 
     def _add(self, pair: tuple[int, int], way: _Way) -> None:
         """Add what an operand's way takes to the costs of its pair of layers."""
         for table, more in zip((self._energy, self._flowing, self._whole), way, strict=True):
-            table[pair] = table.get(pair, 0.0) + self._problem.batch * more
+            table[pair] = table.get(pair, 0.0) + self.problem.batch * more
 
     def waiting(self) -> LayoutChoice:
         """The same choice where no results arrive while others are made."""
@@ -202,13 +217,52 @@ class LayoutChoice:
     def apart(self) -> LayoutChoice:
         """The same choice in the order of `order_apart`."""
         choice = copy(self)
-        choice.order = order_apart(self._problem.units)
-        choice._cycles = choice._beyond_others(self._flowing)
+        choice._run_in(order_apart(self.problem.units))
         return choice
+
+    def _run_in(self, order: tuple[int, ...]) -> None:
+        """Have layers run in an order, from which follows what hides waits, and what siblings keep."""
+        self.order = order
+        self._cycles = self._beyond_others(self._flowing)
+        self._kept = self._kept_by_siblings()
+        self._near: list[list[tuple[int, int]]] = [[] for _ in self.of]
+        for pair in {**self._energy, **self._kept}:
+            for end in pair:
+                self._near[end].append(pair)
+
+    def _kept_by_siblings(self) -> dict[tuple[int, int], Floats]:
+        """pJ that pairs of layers take less since the first one left what both read in buffers.
+
+        A part that is there need not be sent, whatever the way of its producer's layout would be; of these
+        ways the least is counted.  The part is that of the largest operand where siblings share several.
+        """
+        common: dict[tuple[int, int], list[tuple[Operand, Operand]]] = {}
+        for first, second in siblings(self.problem.units, self.order):
+            if (second[1].producer, second[0]) in self._energy:
+                common.setdefault((first[0], second[0]), []).append((first, second))
+        saved: dict[tuple[int, int], Floats] = {}
+        for pair, operands in common.items():
+            check(self._limits)
+            producers = [second[1].producer for _, second in operands if second[1].producer is not None]
+            ways = [self._energy[producer, pair[1]].min(axis=0) for producer in producers]
+            first, second = operands[int(np.argmax([way.max() for way in ways]))]
+            before, after = self.of[pair[0]], self.of[pair[1]]
+            key = id(before), id(after), first[1].operand, second[1].operand, first[1].way, second[1].way
+            if key not in self._parts:
+                self._parts[key] = kept(self.problem, first, second, before.layouts, after.layouts)
+            part = self._parts[key]
+            if part is not None:
+                saved[pair] = -KEPT * part * np.sum(ways, axis=0)
+        return saved
+
+    def _together(self, pair: tuple[int, int], price: float) -> Floats:
+        """What a pair of layers takes beyond what each takes by itself, shape as of its layouts."""
+        table = self._energy[pair] + price * self._cycles[pair] if pair in self._energy else np.zeros(())
+        return table + self._kept.get(pair, 0.0)
 
     def _beyond_others(self, cycles: Mapping[tuple[int, int], Floats]) -> dict[tuple[int, int], Floats]:
         """What is left of the waits of pairs of layers beyond the work of the layers between them."""
-        work = [float(self._of[unit].cycles.min()) * self._problem.batch for unit in self.order]
+        work = [float(self.of[unit].cycles.min()) * self.problem.batch for unit in self.order]
         ends = np.concatenate([[0.0], np.cumsum(work)])
         at = {unit: place for place, unit in enumerate(self.order)}
         return {
@@ -218,24 +272,25 @@ class LayoutChoice:
 
     def _waits(self, wanted: Candidates) -> Floats:
         """Cycles in which weights pass a port that do not come before their layer begins."""
-        waits: Floats = (1.0 - EARLY) * wanted.weights / self._problem.machine.port_rate
+        waits: Floats = (1.0 - EARLY) * wanted.weights / self.problem.machine.port_rate
         return waits
 
     def _own(self, unit: int, price: float) -> Floats:
-        of = self._of[unit]
-        cycles = of.cycles * self._problem.batch
+        of = self.of[unit]
+        cycles = of.cycles * self.problem.batch
         waits = np.maximum(0.0, self._waits(of) - cycles)
-        if reads_outside(self._problem.units[unit]):
-            waits = waits + _outside(of, self._problem.machine)
+        waits += CROWDING * of.weights / self.problem.machine.port_rate
+        if reads_outside(self.problem.units[unit]):
+            waits = waits + _outside(of, self.problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)
         return costs
 
     def best(self, price: float) -> Layouts:
         """The layouts of least estimate; raises `LimitReachedError` where limits strike before."""
-        own = [self._own(unit, price) for unit in range(len(self._of))]
-        pairs = {pair: energy + price * self._cycles[pair] for pair, energy in self._energy.items()}
+        own = [self._own(unit, price) for unit in range(len(self.of))]
+        pairs = {pair: self._together(pair, price) for pair in {**self._energy, **self._kept}}
         picks, _ = least_choice(own, pairs, limits=self._limits)
-        return tuple(of.layouts[pick] for of, pick in zip(self._of, picks, strict=True))
+        return tuple(of.layouts[pick] for of, pick in zip(self.of, picks, strict=True))
 
     def rechosen(
         self,
@@ -264,12 +319,12 @@ class LayoutChoice:
         own = [raised(self._own(unit, price)) for unit in units]
         pairs: dict[tuple[int, int], Floats] = {}
         for pair in {pair: None for unit in units for pair in self._near[unit]}:
-            table = raised(self._energy[pair] + price * self._cycles[pair])
+            table = raised(self._together(pair, price))
             first, second = pair
             if first in at and second in at:
                 pairs[at[first], at[second]] = table
                 continue
-            pick = self._pick(second if first in at else first, layouts[second if first in at else first])
+            pick = self.pick(second if first in at else first, layouts[second if first in at else first])
             if pick is not None and first in at:
                 own[at[first]] = own[at[first]] + table[:, pick]
             elif pick is not None:
@@ -277,21 +332,55 @@ class LayoutChoice:
         picks, _ = least_choice(own, pairs)
         changed = list(layouts)
         for unit, pick in zip(units, picks, strict=True):
-            changed[unit] = self._of[unit].layouts[pick]
+            changed[unit] = self.of[unit].layouts[pick]
         return tuple(changed)
 
-    def _pick(self, unit: int, layout: Layout) -> int | None:
-        """Which of a layer's layouts has the same shares."""
-        return next((i for i, of in enumerate(self._of[unit].layouts) if of.shares == layout.shares), None)
+    def recut(self, unit: int, layout: Layout, numbers: random.Random) -> Layout:
+        """The same grid of a layer with more or fewer parts along one axis."""
+        axis = numbers.randrange(4)
+        menu = cut_menu(shape_of(self.problem.units[unit].layer.operator))[axis]
+        at = menu.index(layout.cuts[axis]) + numbers.choice((-1, 1))
+        if not 0 <= at < len(menu):
+            return layout
+        channels, rows, columns, parts = (menu[at] if i == axis else cut for i, cut in enumerate(layout.cuts))
+        return replace(layout, cuts=(channels, rows, columns, parts))
+
+    def among_others(self, layouts: Layouts, unit: int, price: float) -> Floats:
+        """What each layout of one layer is estimated to cost while all others stay.
+
+        What lies between it and layers that run beside others is not counted.
+
+        Parameters
+        ----------
+        layouts : of all layers
+        unit : the layer
+        price : pJ that a cycle is worth
+        """
+        costs = self._own(unit, price).copy()
+        for pair in self._near[unit]:
+            first, second = pair
+            other = second if first == unit else first
+            pick = self.pick(other, layouts[other])
+            if pick is not None:
+                table = self._together(pair, price)
+                costs += table[:, pick] if first == unit else table[pick]
+        return costs
+
+    def pick(self, unit: int, layout: Layout) -> int | None:
+        """Which of a layer's layouts this one is, or else one with the same shares."""
+        layouts = self.of[unit].layouts
+        if layout in layouts:
+            return layouts.index(layout)
+        return next((i for i, of in enumerate(layouts) if of.shares == layout.shares), None)
 
 
 def _fitting(
-    problem: TiledProblem, unit: Unit, room: float, prices: Sequence[float], most: int
+    problem: TiledProblem, unit: Unit, room: float, prices: Sequence[float], most: int, near: Sequence[Grid]
 ) -> Candidates:
     """Layouts of a layer, with as few more atoms than wanted as fit a buffer; none where none fits."""
     atoms = most
     while True:
-        of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms)
+        of = candidates(problem, unit, room=room, prices=prices, most=MOST, atoms=atoms, near=near)
         if of.layouts or atoms >= SHARE:
             return of
         atoms = min(SHARE, 2 * atoms)
@@ -306,15 +395,3 @@ def _outside(of: Candidates, machine: TiledMachine) -> Floats:
     slowest = np.maximum(1.0 / machine.port_rate, pixels / machine.dram_rate)
     waits: Floats = of.inputs * slowest / atoms
     return waits
-
-
-def recut(layout: Layout, numbers: random.Random) -> Layout:
-    """The same grid with more or fewer parts along one axis."""
-    axis = numbers.randrange(4)
-    at = CUTS[axis].index(layout.cuts[axis]) + numbers.choice((-1, 1))
-    if not 0 <= at < len(CUTS[axis]):
-        return layout
-    channels, rows, columns, parts = (
-        CUTS[axis][at] if i == axis else cut for i, cut in enumerate(layout.cuts)
-    )
-    return replace(layout, cuts=(channels, rows, columns, parts))

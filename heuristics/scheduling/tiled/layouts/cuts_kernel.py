@@ -17,8 +17,8 @@ HANDOVER = 16
 SUM_BYTES = 4
 """Bytes of an unfinished sum."""
 
-KINDS = 3
-"""Kinds of cuts: without cuts of pixels and sums, with cuts of pixels alone, and with cuts of sums."""
+KINDS = 5
+"""Kinds of cuts: of neither pixels nor sums, of rows, of columns, of sums, and of sums and pixels."""
 
 
 @compiled
@@ -32,14 +32,16 @@ def best_cuts(
     counts: Any,
     menu: Any,
     room: float,
+    summed: Any,
     chained: bool,
+    spread: bool,
     figures: Any,
 ) -> Any:  # pragma: no cover
     """The best cuts of each kind for all shares of a layer.
 
     Parameters
     ----------
-    groups : of channels, rows, columns and the sum, shape (shares, 4)
+    groups : along the axes of `Shape.laid`, shape (shares, 4)
     cuts : parts of a share along these axes, those that cut nothing first, shape (cuts, 4)
     share_of, cut_of : per axis, the row and the column of `tables`, shapes of `groups` and of `cuts`
     tables : per axis the number of an atom's size, shape (4, shares, cuts)
@@ -47,7 +49,9 @@ def best_cuts(
     counts : sizes of atoms along each axis
     menu : sizes, cycles, and bytes fetched, of weights and needed of atoms of all sizes, as of `SizeMenu`
     room : bytes that an atom may need
+    summed : which axes divide the sum, and not the results
     chained : whether each part of a sum adds to the one before; otherwise one atom adds all of them
+    spread : whether the engines that share a sum add up some boxes each
     figures : bytes a cycle of an engine's port, and of DRAM for operands from outside of the network; pJ that
         a cycle is worth; pJ of reading and writing a byte of a buffer
 
@@ -65,6 +69,8 @@ def best_cuts(
     busy = np.full((len(groups), KINDS), np.inf)
     inside = np.zeros((len(groups), KINDS))
     least = np.full(KINDS, np.inf)
+    # parts of a window lie where the map was made, so that nothing arrives between them
+    handover = 0 if spread else HANDOVER
     for n in range(len(groups)):
         least[:] = np.inf
         spot = 0
@@ -73,12 +79,18 @@ def best_cuts(
         whole[n] = spot
         inputs = fetch[spot]
         results = sizes[spot, 0] * sizes[spot, 1] * sizes[spot, 3]
-        chain = groups[n, 3]
-        pixels = groups[n, 1] * groups[n, 2] * chain
+        chain = 1
+        for axis in range(4):
+            chain *= groups[n, axis] if summed[axis] else 1
+        pixels = groups[n, 1] * groups[n, 2] * groups[n, 3]
         many = groups[n, 0] * pixels
         for c in range(len(cuts)):
-            spot, idle, part = 0, False, 1.0
+            spot, idle, part, boxes, terms = 0, False, 1.0, 1, 1
             for axis in range(4):
+                if summed[axis]:
+                    terms *= cuts[c, axis]
+                else:
+                    boxes *= cuts[c, axis]
                 part *= filled[axis, share_of[n, axis], cut_of[c, axis]]
                 size = tables[axis, share_of[n, axis], cut_of[c, axis]]
                 # a cut that changes nothing is none
@@ -86,19 +98,24 @@ def best_cuts(
                 spot = spot * counts[axis] + size
             if idle or need[spot] > room:
                 continue
-            boxes = cuts[c, 0] * cuts[c, 1] * cuts[c, 2]
             # in a chain an engine begins when the one before has finished its part of a box of results
             begun = boxes + chain - 1 if chained else boxes
-            taken = begun * cuts[c, 3] * (part * cycles[spot] + HANDOVER)
+            taken = begun * terms * (part * cycles[spot] + handover)
             if chained and chain > 1:
                 taken += begun * (results * SUM_BYTES / boxes / port)
-            elif not chained and chain * cuts[c, 3] > 1:
-                taken += boxes * HANDOVER + chain * cuts[c, 3] * results * SUM_BYTES / port
+            elif not chained and chain * terms > 1:
+                last = -(-boxes // chain) if spread else boxes
+                taken += last * (HANDOVER + chain * terms * results * SUM_BYTES / boxes / port)
             time = taken + FIRST * fetch[spot] / port + max(0.0, inputs / port - taken)
             time += (fetch[spot] - weights[spot]) * pixels / dram
-            sums = (cuts[c, 3] * chain - 1) * results * (many // chain) * SUM_BYTES
-            spent = sums * (read + write) + many * boxes * cuts[c, 3] * weights[spot] * read
-            kind = 2 if cuts[c, 3] > 1 else (1 if cuts[c, 1] * cuts[c, 2] > 1 else 0)
+            sums = (terms * chain - 1) * results * (many // chain) * SUM_BYTES
+            spent = sums * (read + write) + many * boxes * terms * weights[spot] * read
+            if terms > 1:
+                kind = 4 if boxes > cuts[c, 0] else 3
+            elif boxes > cuts[c, 0]:
+                kind = 2 if cuts[c, 2] > 1 else 1
+            else:
+                kind = 0
             if price * time + spent < least[kind]:
                 least[kind] = price * time + spent
                 best[n, kind], busy[n, kind], inside[n, kind] = c, taken, spent

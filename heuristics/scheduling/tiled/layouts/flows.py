@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.coordinates import PART, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.compiled import compiled
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import Candidates, Tiles
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import Touched, touches
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import WHOLE, Candidates, Tiles
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import Touched, place_of, touches
 
 
 def last_waits(
@@ -39,24 +39,29 @@ def last_waits(
     coordinates = touches(problem, index, read)
     assert coordinates is not None
     maker, reader = problem.units[read.producer].layer.operator, problem.units[index].layer.operator
+    shape = shape_of(maker)
     whole = (((0, shape_of(reader).parts), (0,), (0,)),) * len(wanted.layouts)
     # per axis of a tiling, the tiles of each layout
     theirs = [*zip(*(layout.tiles(maker) for layout in made.layouts), strict=True)]
     mine = [*zip(*(layout.tiles(reader) for layout in wanted.layouts), strict=True)]
     parts, turns, which_made, which_wanted = [], [], [], []
     for coordinate, (axis, positions) in enumerate(coordinates):
-        makers, which = _numbered(theirs[coordinate])
+        lies = place_of(shape, coordinate)
+        makers, which = _numbered((WHOLE,) * len(made.layouts) if lies is None else theirs[lies])
         which_made.append(which)
         readers, which = _numbered(whole if axis is None else mine[axis])
         which_wanted.append(which)
         turns.append([1 + max(makers[i][2]) for i in which_made[-1]])
         parts.append(_in_turns(makers, readers, positions))
-    atoms = np.array([layout.cuts for layout in made.layouts])
-    boxes, groups = np.prod(turns, axis=0), np.array([layout.grid.groups[3] for layout in made.layouts])
+    cuts, groups = (
+        np.array(along)[:, shape.summed].prod(axis=1)
+        for along in zip(*((layout.cuts, layout.grid.groups) for layout in made.layouts), strict=True)
+    )
+    boxes = np.prod(turns, axis=0)
     if problem.partial_sums == "chain" and maker.is_mac:
         lasting = made.cycles / (boxes + groups - 1)
     else:  # parts of a sum are added up when all of them are made
-        lasting = np.where(groups * atoms[:, PART] > 1, 0.0, made.cycles / boxes)
+        lasting = np.where(groups * cuts > 1, 0.0, made.cycles / boxes)
     waits: Floats = _longest(
         parts[0],
         parts[1],

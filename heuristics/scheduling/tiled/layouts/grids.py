@@ -117,9 +117,9 @@ def grids(width: int, height: int, blocks: int, rows: int, columns: int, parts: 
     winding = [
         (k, h, w, 1, 1, p, 1, inside, 1, 1)
         for p in _counts(min(engines, parts, CHAIN))
-        for k in _even(blocks, engines // p)
-        for h in _even(rows, engines // (p * k))
-        for w in _even(columns, engines // (p * k * h))
+        for k in even_groups(blocks, engines // p)
+        for h in even_groups(rows, engines // (p * k))
+        for w in even_groups(columns, engines // (p * k * h))
         if p * k * h * w >= FULL * engines
         for inside in ((0, 1) if k > 1 and h * w > 1 else (0,))
     ]
@@ -165,7 +165,7 @@ def _counts(most: int) -> list[int]:
     return [n for n in range(1, most + 1) if n <= 8 or n % 2 == 0]
 
 
-def _even(size: int, most: int) -> list[int]:
+def even_groups(size: int, most: int) -> list[int]:
     """The fewest groups for every size of the largest."""
     return sorted({-(-size // n) for n in range(1, size + 1)} & set(range(1, most + 1)))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, shape_of
+from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, Shape, shape_of
 from tilewright.formulation.scheduling.tiled.overlap import flat_positions, positions_of_tile
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
@@ -21,6 +21,7 @@ from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
+from tilewright.heuristics.scheduling.tiled.lists import zigzag
 
 Cuts = tuple[int, ...]
 Touched = Callable[[int, int], Int64s]
@@ -59,31 +60,33 @@ def journeys(
     """
     machine = problem.machine
     assert read.producer is not None
-    made, which_theirs = _by_shares(made)
-    wanted, which_mine = _by_shares(wanted)
+    made, which_theirs = by_shares(made)
+    wanted, which_mine = by_shares(wanted)
     unit, producer = problem.units[index], problem.units[read.producer]
     coordinates = touches(problem, index, read)
     if coordinates is None:
         return None
-    parts = (0, shape_of(unit.layer.operator).parts)
+    theirs_laid, mine_laid = shape_of(producer.layer.operator), shape_of(unit.layer.operator)
+    parts = (0, mine_laid.parts)
     shares_made = [layout.borders(producer.layer.operator) for layout in made]
     shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
-    if read.late:
-        shares_wanted = [(*shares[:3], parts) for shares in shares_wanted]
     met, which_made, which_wanted = [], [], []
     for coordinate, (axis, touched) in enumerate(coordinates):
-        theirs = sorted({shares[coordinate] for shares in shares_made})
+        lies = place_of(theirs_laid, coordinate)
+        of_results = [(0, 1) if lies is None else shares[lies] for shares in shares_made]
+        theirs = sorted(set(of_results))
         mine = [parts] if axis is None else sorted({shares[axis] for shares in shares_wanted})
         met.append(overlaps(touched, theirs, mine))
         number = {cuts: i for i, cuts in enumerate(theirs)}
-        which_made.append([number[shares[coordinate]] for shares in shares_made])
+        which_made.append([number[cuts] for cuts in of_results])
         number = {cuts: j for j, cuts in enumerate(mine)}
         which_wanted.append([0 if axis is None else number[shares[axis]] for shares in shares_wanted])
     depends = [-1 if axis is None else axis for axis, _ in coordinates]
     bits = problem.result_bits[read.producer]
-    made_groups, made_engines = _places(made, machine, last=True)
+    made_groups, made_engines = _places(made, machine, theirs_laid.summed)
     # what a finished sum meets, only the last engine of its chain reads
-    wanted_groups, wanted_engines = _places(wanted, machine, last=read.late)
+    last = mine_laid.summed if read.late else (False,) * 4
+    wanted_groups, wanted_engines = _places(wanted, machine, last)
     sent = _priced(
         met[0],
         met[1],
@@ -105,8 +108,8 @@ def journeys(
 
 
 def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | None, Touched]] | None:
-    """Along every coordinate of what is read, the reader's axis that moves along it, ``None`` where none
-    does, and the producer's positions that a stretch of this axis touches.
+    """Along every coordinate of what is read, which of the axes that the reader is laid out along moves along
+    it, ``None`` where none does, and the producer's positions that a stretch of this axis touches.
 
     Parameters
     ----------
@@ -126,9 +129,10 @@ def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | N
     used = [axis for along in axes for axis in along.depends]
     if any(len(along.depends) > 1 for along in axes) or len(set(used)) < len(used):
         return None
+    shape = shape_of(problem.units[index].layer.operator)
     return [
         (
-            along.depends[0] if along.depends else None,
+            place_of(shape, along.depends[0]) if along.depends else None,
             partial(flat_positions, along)
             if flat and coordinate == CHANNEL
             else partial(positions_of_tile, operator, along, origin.sizes[coordinate]),
@@ -137,7 +141,12 @@ def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | N
     ]
 
 
-def _by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
+def place_of(shape: Shape, axis: int) -> int | None:
+    """Which of the axes that a layer is laid out along is this one of its tiling; ``None`` for none."""
+    return shape.laid.index(axis) if axis in shape.laid else None
+
+
+def by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     """One layout for all that differ in cuts alone, which change no way, and which stands for each."""
     first: dict[object, int] = {}
     which = [first.setdefault(layout.shares, len(first)) for layout in layouts]
@@ -170,16 +179,21 @@ def overlaps(positions: Touched, theirs: Sequence[Cuts], mine: Sequence[Cuts]) -
     return table
 
 
-def _places(layouts: Sequence[Layout], machine: TiledMachine, *, last: bool) -> tuple[Int64s, Int64s]:
+def _places(layouts: Sequence[Layout], machine: TiledMachine, last: Sequence[bool]) -> tuple[Int64s, Int64s]:
     """Groups of each layout, shape (layouts, 4), and its engines in their order, padded with -1.
 
     Parameters
     ----------
-    last : whether of all parts of a sum the last one's engines alone count
+    last : along which axes the engines of the last group alone count
     """
     made: tuple[Int64s, Int64s] = places(
-        sides([layout.grid for layout in layouts]), machine.width, machine.engines, last
+        sides([layout.grid for layout in layouts]), machine.width, machine.engines, np.array(last)
     )
+    for engines, layout in zip(made[1], layouts, strict=True):
+        if layout.along:
+            used = engines >= 0
+            turn = zigzag(machine).argsort()[engines[used]]
+            engines[used] = np.array(layout.along, dtype=np.int64)[turn]
     return made
 
 

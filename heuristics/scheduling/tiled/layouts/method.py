@@ -11,6 +11,7 @@ from tilewright.foundation.options import option
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import planned
+from tilewright.heuristics.scheduling.tiled.layouts.beside import Besides
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layouts
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import SHARE, LayoutChoice
 from tilewright.heuristics.scheduling.tiled.layouts.stretches import Stretches
@@ -22,14 +23,16 @@ TRIED = (
     (1.0, "apart"),
     (1.0, "network"),
     (1.0, "waiting"),
+    (1.0, "beside"),
     (2.0, "best"),
     (1.4, "best"),
     (2.8, "best"),
     (0.7, "best"),
+    (1.0, "beside"),
 )
 """Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
 readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
-results arrived while others are made."""
+results arrived while others are made; or those of this plan, with layers beside others."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -58,6 +61,10 @@ class LayoutStart:
     judged: Judged
     state: Layouts
     choice: LayoutChoice
+
+    def beside(self, price: float) -> Layouts:
+        """Its layouts, with layers beside others where that is estimated to gain at a price of a cycle."""
+        return Besides(self.choice).placed(self.state, price)
 
     def climbed(
         self, stages: Stages, numbers: random.Random, within: Limits, most: int = MOVES
@@ -111,6 +118,7 @@ def started(
     starts: list[LayoutStart] = []
     tried: set[tuple[Layouts, tuple[int, ...]]] = set()
     best = choice
+    leading: LayoutStart | None = None
     for multiple, how in TRIED:
         if starts and within is not None and within.expired:
             break
@@ -121,7 +129,10 @@ def started(
                 taken = best.waiting()
             else:
                 taken = choice if how == "network" else best
-            layouts = taken.best(price * multiple)
+            if how == "beside" and leading is not None:
+                layouts = leading.beside(price * multiple)
+            else:
+                layouts = taken.best(price * multiple)
             if search.done or (layouts, taken.order) in tried:
                 continue
             tried.add((layouts, taken.order))
@@ -133,7 +144,8 @@ def started(
             break
         if judged is not None:
             starts.append(LayoutStart(judged, layouts, taken))
-            best = min(starts, key=lambda start: start.judged[0]).choice
+            leading = min(starts, key=lambda start: start.judged[0])
+            best = leading.choice
     return sorted(starts, key=lambda start: start.judged[0])
 
 

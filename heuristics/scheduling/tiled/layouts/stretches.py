@@ -9,6 +9,7 @@ one.  Those that gained are kept.  The evaluator judges all plans.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,8 +19,9 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.foundation.arrays import Floats
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts, layers_beside, more_taken
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import planned
+from tilewright.heuristics.scheduling.tiled.layouts.beside import Besides, followers
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layouts
-from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice, recut
+from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.planning import price_of
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -41,6 +43,9 @@ PATIENCE = 6
 
 CUTS = 0.3
 """Part of the stretches of which one layer is cut into other atoms, and keeps its grid."""
+
+BESIDE = 0.2
+"""Part of the stretches of which one layer is moved beside another one, where that is estimated to gain."""
 
 SPREAD = 0.3
 """Part of itself by which an estimate is raised at most: estimates miss some waits."""
@@ -65,6 +70,10 @@ class Stretches:
     numbers: random.Random
     calls: int = 0
     _known: list[tuple[AtomicPlan, Floats]] = field(default_factory=list)
+    _besides: Besides = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._besides = Besides(self.choice)
 
     def climb(
         self, stages: Stages, base: Judged, source: str, within: Limits, most: int
@@ -160,21 +169,36 @@ class Stretches:
     def _changes(self, state: Layouts, price: float) -> tuple[list[range], Layouts]:
         """Stretches that have other layouts, as turns of the order, and the layouts of all layers."""
         numbers, changes, moved = self.numbers, list[range](), state
+        order, ended = self.choice.order, 0
         first = numbers.randrange(min(len(state), APART[1] + 2))
         while first < len(state):
             turns = range(first, min(len(state), first + numbers.choice(LENGTHS)))
-            units = self.choice.order[turns.start : turns.stop]
-            first = turns.stop + numbers.randint(*APART)
-            if numbers.random() < CUTS:
+            units, kind = order[turns.start : turns.stop], numbers.random()
+            dearer = price * 2.0 ** numbers.uniform(*DEARER)
+            if kind < CUTS:
                 unit = numbers.choice(units)
-                other = (*moved[:unit], recut(moved[unit], numbers), *moved[unit + 1 :])
+                other = (*moved[:unit], self.choice.recut(unit, moved[unit], numbers), *moved[unit + 1 :])
+            elif kind < CUTS + BESIDE:
+                other = self._besides.placed(moved, dearer, [numbers.choice(units)])
             else:
-                dearer = price * 2.0 ** numbers.uniform(*DEARER)
-                other = self.choice.rechosen(moved, units, dearer, numbers, SPREAD)
-            if other != moved:
-                changes.append(turns)
-                moved = other
+                other = self._rechosen(moved, units, dearer)
+            changed = [at for at, unit in enumerate(order) if other[unit] != moved[unit]]
+            first = turns.stop
+            if changed and changed[0] >= ended:
+                changes.append(range(changed[0], changed[-1] + 1))
+                moved, ended = other, changed[-1] + 1
+                first = max(first, ended)
+            first += numbers.randint(*APART)
         return changes, moved
+
+    def _rechosen(self, layouts: Layouts, units: Sequence[int], price: float) -> Layouts:
+        """Layers, and those beside them, with the layouts of least estimate; the latter beside others where
+        that is still estimated to gain.
+        """
+        beside = followers(self.choice.problem, layouts, self.choice.order)
+        others = [other for unit in units for other in beside.get(unit, ())]
+        moved = self.choice.rechosen(layouts, [*{*units, *others}], price, self.numbers, SPREAD)
+        return self._besides.placed(moved, price, others) if others else moved
 
     def _account(self, stages: Stages, judged: Judged) -> Floats:
         """As of `layer_accounts`; of the last two plans it is known."""

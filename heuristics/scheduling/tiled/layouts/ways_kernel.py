@@ -54,14 +54,14 @@ def engine_of(
 
 
 @compiled
-def places(of: Any, width: int, engines: int, last: bool) -> Any:  # pragma: no cover
+def places(of: Any, width: int, engines: int, last: Any) -> Any:  # pragma: no cover
     """Groups of grids, and their engines in the order of groups, padded with -1.
 
     Parameters
     ----------
     of : what grids are made of, see `grids.sides`
     width, engines : of the machine
-    last : whether of all parts of a sum the last one alone counts
+    last : along which axes the last group alone counts, of channels, rows, columns and parts
 
     Returns
     -------
@@ -69,18 +69,20 @@ def places(of: Any, width: int, engines: int, last: bool) -> Any:  # pragma: no 
     """
     groups = np.empty((len(of), 4), dtype=np.int64)
     placed = np.full((len(of), engines), -1, dtype=np.int64)
+    first, ends = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64)
     for n in range(len(of)):
-        parts = of[n, PARTS] * of[n, PARTS + 1]
-        first = parts - 1 if last else 0
-        groups[n, 0] = of[n, ACROSS] * of[n, DOWN]
-        groups[n, 1] = of[n, ACROSS + 1] * of[n, DOWN + 1]
-        groups[n, 2] = of[n, ACROSS + 2]
-        groups[n, 3] = parts - first
+        ends[0] = of[n, ACROSS] * of[n, DOWN]
+        ends[1] = of[n, ACROSS + 1] * of[n, DOWN + 1]
+        ends[2] = of[n, ACROSS + 2]
+        ends[3] = of[n, PARTS] * of[n, PARTS + 1]
+        for axis in range(4):
+            first[axis] = ends[axis] - 1 if last[axis] else 0
+            groups[n, axis] = ends[axis] - first[axis]
         at = 0
-        for channel in range(groups[n, 0]):
-            for row in range(groups[n, 1]):
-                for column in range(groups[n, 2]):
-                    for part in range(first, parts):
+        for channel in range(first[0], ends[0]):
+            for row in range(first[1], ends[1]):
+                for column in range(first[2], ends[2]):
+                    for part in range(first[3], ends[3]):
                         placed[n, at] = engine_of(of, n, width, channel, row, column, part)
                         at += 1
     return groups, placed

@@ -12,6 +12,7 @@ transfer is spread evenly, so that the order of transfers is that of their steps
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar
@@ -35,6 +36,9 @@ FIRST_STAGE = 0.5
 
 AHEAD = (1, 4)
 """Steps by which data may come early, of the plans to begin with besides the given one."""
+
+Change = Callable[[Movements, Random], Movements | None]
+"""Movements with something changed at random; ``None`` where nothing changes."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,18 @@ class TwoStages(Heuristic):
         self.anneal(search, given)
         return Outcome()
 
-    def anneal(self, search: TiledSearch, given: AtomicPlan) -> None:
-        """Anneal the transfers of a plan's order; better plans are offered on the way."""
+    def anneal(
+        self, search: TiledSearch, given: AtomicPlan, change: Change = Movements.neighbour, source: str = name
+    ) -> None:
+        """Anneal the transfers of a plan's order; better plans are offered on the way.
+
+        Parameters
+        ----------
+        search : takes the plans
+        given : a legal plan
+        change : draws a change of movements; it may change their order, too
+        source : what the trace calls better plans
+        """
         machine, dag, plan, known = search.problem.problem.machine, given.dag, given.plan, [given.plan]
         with quiet_end(search):
             for ahead in AHEAD:
@@ -86,7 +100,7 @@ class TwoStages(Heuristic):
         if not begun:
             return
         here = least = min(begun, key=lambda judged: judged.value)
-        _offer(search, dag, here)
+        _offer(search, dag, here, source)
         cooling, random, limits = Cooling(self.heat, self.cooling), Random(search.limits.seed), search.limits
         clock, left = limits.elapsed, limits.remaining
         for number in range(self.moves):
@@ -95,13 +109,13 @@ class TwoStages(Heuristic):
             passed = number / self.moves
             if left and not limits.deterministic:
                 passed = max(passed, min(1.0, (limits.elapsed - clock) / left))
-            made = here.movements.neighbour(random)
+            made = change(here.movements, random)
             there = made and _judged(search, dag, made)
             if there and cooling.accepts(there.value, here.value, passed, random):
                 here = there
                 if here.value < least.value:
                     least = here
-                    _offer(search, dag, here)
+                    _offer(search, dag, here, source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,7 +139,7 @@ def _judged(search: TiledSearch, dag: AtomicDag, movements: Movements) -> _Judge
     return _Judged(movements, plan, float(search.problem.key(evaluation.energy.total, evaluation.cycles)))
 
 
-def _offer(search: TiledSearch, dag: AtomicDag, judged: _Judged) -> None:
+def _offer(search: TiledSearch, dag: AtomicDag, judged: _Judged, source: str) -> None:
     """Offer a plan that is better than the best."""
     if search.key is None or judged.value < float(search.key):
-        search.offer(AtomicPlan(dag, judged.plan), TwoStages.name, Origin.HEURISTIC)
+        search.offer(AtomicPlan(dag, judged.plan), source, Origin.HEURISTIC)

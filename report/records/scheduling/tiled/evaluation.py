@@ -118,8 +118,11 @@ def layer_rows(plan: JudgedPlan) -> list[dict[str, Any]]:
             "layer": tiling.layer,
             "atoms": tiling.atoms,
             "cut": [
-                len(borders) - 1
-                for borders in (tiling.samples, tiling.channels, tiling.rows, tiling.columns, tiling.inputs)
+                *(
+                    len(borders) - 1
+                    for borders in (tiling.samples, tiling.channels, tiling.rows, tiling.columns)
+                ),
+                (len(tiling.inputs) - 1) * max(1, len(tiling.across) - 1),
             ],
             "start": float(low[i]),
             "end": float(high[i]),

@@ -73,12 +73,16 @@ class LayerAtomsRecord(Record):
     rows: list[int]
     columns: list[int]
     inputs: list[int] = Field(description="borders of partial sums over input channels, or a pool's window")
+    across: list[int] = Field(default=[], description="borders of columns of a pool's window, none if whole")
 
     def tiling(self, unit: Unit) -> Tiling:
         """The borders; in earlier documents a pool's window is a single part of size 1."""
         undivided = self.inputs == [0, 1] and not unit.layer.operator.is_mac
         parts = (0, shape_of(unit.layer.operator).parts) if undivided else tuple(self.inputs)
-        return Tiling(tuple(self.samples), tuple(self.channels), tuple(self.rows), tuple(self.columns), parts)
+        samples, channels, rows, columns, across = (
+            tuple(along) for along in (self.samples, self.channels, self.rows, self.columns, self.across)
+        )
+        return Tiling(samples, channels, rows, columns, parts, across)
 
 
 class TransfersRecord(Record):
@@ -266,6 +270,7 @@ def layer_records(dag: AtomicDag) -> list[LayerAtomsRecord]:
             rows=list(tiling.rows),
             columns=list(tiling.columns),
             inputs=list(tiling.parts),
+            across=list(tiling.across),
         )
         for unit, tiling, count in zip(dag.units, dag.tilings, counts, strict=True)
     ]

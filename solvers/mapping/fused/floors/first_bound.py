@@ -171,12 +171,19 @@ class FirstBounds:
         return ways
 
     def _floor_of(self, runs: LayerRuns) -> Fraction:
-        """The floor of a layer's turns with residents' traffic, over all ways of its tensors."""
+        """The floor of a layer's turns with residents' traffic, over all ways of its tensors.
+
+        It is 0 where two results that a layer reads have homes in different levels: no mapping starts one
+        role in both, which is found out where turns are solved.
+        """
         return min(
-            self.floor(runs, tuple((role, level) for role, level, _ in chosen if level))
-            + sum((moved for _, _, moved in chosen), Fraction(0))
-            for chosen in product(*self._ways(runs))
-            if len({(role, level) for role, level, _ in chosen}) == len({role for role, _, _ in chosen})
+            (
+                self.floor(runs, tuple((role, level) for role, level, _ in chosen if level))
+                + sum((moved for _, _, moved in chosen), Fraction(0))
+                for chosen in product(*self._ways(runs))
+                if len({(role, level) for role, level, _ in chosen}) == len({role for role, _, _ in chosen})
+            ),
+            default=Fraction(0),
         )
 
     def floor(self, runs: LayerRuns, homes: Homes) -> Fraction:

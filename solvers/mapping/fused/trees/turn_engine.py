@@ -226,7 +226,7 @@ class TurnEngines:
             if store.timing.drained:
                 energy += turns * elements * store.read_energy_of(role)
         energy += turns * max(0, accesses - elements) * level.write_energy_of(role)
-        plain = all(term.stride == 1 and not axis.is_compound for axis in tensor.axes for term in axis.terms)
+        plain = tensor.is_plain
         alone = not any(other.fanout is not None for other in engine.levels[: stores[-1]])
         if plain and alone and inner:
             # Every update but an element's first one in a turn reads the sum before it.

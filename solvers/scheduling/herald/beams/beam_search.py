@@ -136,19 +136,18 @@ class BeamSearch:
         self.count = self._chaining.count
         """Chains of tasks."""
 
-    def turn(self, search: ScheduleSearch, until: float = math.inf) -> None:
+    def turn(self, search: ScheduleSearch) -> None:
         """Searches for a part of the time that is left: what a single one gains says little.
 
         Parameters
         ----------
         search : is offered what is better
-        until : when all searches end at the latest, in seconds of the search
         """
-        left = Pace.seconds(search, until)
+        left = Pace.seconds(search)
         end = search.limits.elapsed + (_TURN * left if left < math.inf else 0.0)
-        self.round(search, until=until)
+        self.round(search)
         while not search.done and search.limits.elapsed < end:
-            self.round(search, until=until)
+            self.round(search)
 
     def round(self, search: ScheduleSearch, source: str = "beam", until: float = math.inf) -> None:
         """One search, and a walk of as much time from what it finds.

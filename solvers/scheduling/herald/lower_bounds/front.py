@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+
+from tilewright.formulation.scheduling.herald.problem import ScheduleObjective
+from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 
 
 class Front:
@@ -53,3 +57,27 @@ class Front:
                     if corner > self.makespan:
                         corners.add(corner)
         return corners
+
+
+def raise_cost(search: ScheduleSearch, front: Front, price: Fraction, least: Fraction, source: str) -> None:
+    """Report that no schedule's makespan plus energy at a price costs less.
+
+    Parameters
+    ----------
+    search : of a makespan, for which energy has no price, or a product
+    front : what is known of energy and makespan; raised
+    price : cycles per pJ
+    least : cycles
+    source : who says so
+    """
+    if search.problem.objective is ScheduleObjective.MAKESPAN:
+        front.makespan = max(front.makespan, Fraction(math.ceil(least)))
+    else:
+        front.add(price, Fraction(1), least)
+    raise_key(search, front, source)
+
+
+def raise_key(search: ScheduleSearch, front: Front, source: str) -> None:
+    """Report what a front says of a makespan or a product."""
+    by_makespan = search.problem.objective is ScheduleObjective.MAKESPAN
+    search.raise_bound(front.makespan if by_makespan else front.least_product()[0], source)

@@ -15,10 +15,10 @@ from fractions import Fraction
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
-from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front, raise_cost
 from tilewright.solvers.scheduling.herald.statement import symmetric_pairs
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing, tails
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
@@ -188,13 +188,7 @@ def sequence_heavy_runs(
         solutions[:] = [({task: values.value(start) for task, start in statement.starts.items()}, chosen)]
 
     def on_bound(bound: int) -> None:
-        least = Fraction(min(bound, most))
-        if search.problem.objective is ScheduleObjective.MAKESPAN:
-            front.makespan = max(front.makespan, least)
-            search.raise_bound(front.makespan, _SOURCE)
-        else:
-            front.add(price, Fraction(1), least)
-            search.raise_bound(front.least_product()[0], _SOURCE)
+        raise_cost(search, front, price, Fraction(min(bound, most)), _SOURCE)
 
     run = CpSatRun(
         statement.model,

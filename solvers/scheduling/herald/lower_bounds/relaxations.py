@@ -19,7 +19,7 @@ from tilewright.formulation.scheduling.herald.schedule import Schedule
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import Values
 from tilewright.solvers.scheduling.herald.improving import Improver
-from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front, raise_key
 from tilewright.solvers.scheduling.herald.lower_bounds.heavy_chains import sequence_heavy_chains
 from tilewright.solvers.scheduling.herald.lower_bounds.heavy_runs import sequence_heavy_runs
 from tilewright.solvers.scheduling.herald.lower_bounds.long_tasks import LongTasks
@@ -199,8 +199,7 @@ class Relaxation:
             front.add(1 / unit, Fraction(int(slope / unit)), Fraction(bound))
         elif bound > front.makespan:
             front.makespan = Fraction(bound)
-        by_makespan = search.problem.objective is ScheduleObjective.MAKESPAN
-        search.raise_bound(front.makespan if by_makespan else front.least_product()[0], self._source)
+        raise_key(search, front, self._source)
 
     def _horizon(self) -> int:
         """A makespan within which every schedule of least product ends, by the least energy of any."""

@@ -15,10 +15,10 @@ from fractions import Fraction
 from ortools.sat.python import cp_model
 
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.herald.problem import Option, ScheduleObjective, SchedulingProblem
+from tilewright.formulation.scheduling.herald.problem import Option, SchedulingProblem
 from tilewright.formulation.scheduling.herald.search import ScheduleSearch
 from tilewright.solvers.cpsat_run import CpSatRun, Values
-from tilewright.solvers.scheduling.herald.lower_bounds.front import Front
+from tilewright.solvers.scheduling.herald.lower_bounds.front import Front, raise_cost
 from tilewright.solvers.scheduling.herald.statement import symmetric_pairs
 from tilewright.solvers.scheduling.herald.walks.annealing import ScheduleAnnealing
 from tilewright.solvers.scheduling.herald.walks.prices import Prices
@@ -162,7 +162,7 @@ class TightHorizons:
             status = self._look(limit, patience * (_EACH if self.gained else _FIRST))
             if status == cp_model.INFEASIBLE:
                 self._step, self.gained, failed = 2 * self._step, True, 0
-                self._raise(limit + 1)
+                raise_cost(search, self._front, self._price, Fraction(limit + 1), _SOURCE)
             elif status == cp_model.UNKNOWN:
                 self._step = max(_LEAST, self._step / _SLOWER)
                 failed += 1
@@ -196,13 +196,3 @@ class TightHorizons:
             priority.append(-float(values.value(start)))
         schedule = self._annealing.decode(choice, priority)
         self._search.confirm(schedule, _SOURCE, origin=Origin.HEURISTIC)
-
-    def _raise(self, least: int) -> None:
-        """Report that every schedule costs at least so much."""
-        search, front = self._search, self._front
-        if search.problem.objective is ScheduleObjective.MAKESPAN:
-            front.makespan = max(front.makespan, Fraction(least))
-            search.raise_bound(front.makespan, _SOURCE)
-        else:
-            front.add(self._price, Fraction(1), Fraction(least))
-            search.raise_bound(front.least_product()[0], _SOURCE)

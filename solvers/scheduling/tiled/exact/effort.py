@@ -6,23 +6,29 @@ from fractions import Fraction
 
 from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 
-CLIMB_SHARE = 0.1
-"""Part of the time left that climbing from the heuristics' best plan may take."""
+ANNEALS, ANNEAL_SHARE = 1, 0.35
+"""Annealings of the best plan, one after the other, and the part of the time left that they may take."""
 
-CLIMBS_SHARE = 0.4
-"""Part of the time left in which climbs are repeated where energy counts."""
+ANNEALS_PRICED, ANNEAL_SHARE_PRICED = 3, 0.8
+"""The same where energy counts, on which windows and orders say little: short annealings find nothing."""
 
-FRUITLESS = 4
-"""Of these, that bring nothing better one after the other, before others are given up."""
+EARLY_ANNEAL_SHARE = 0.2
+"""Part of the time left that one more may take before sequences are priced by its plan."""
 
-CLIMB_FROM = 12
+ANNEAL_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 
-CLIMB_TRIALS = 60
-"""Trials per atom."""
+TRIALS = 5_000
+"""Changes per atom, at most."""
 
-ANNEAL_SHARE = 0.2
-"""Part of the time left after it that annealing the transfers of the best plan may take."""
+HEAT = 0.01
+"""Temperature at first, as a relative change of the objective."""
+
+ORDERS = 0.15
+"""Part of the changes that move an atom."""
+
+CHANGES = 2
+"""Changes per pair of transfers where order and places stand."""
 
 SEQUENCE_SHARE, FINER_SHARE = 0.4, 0.4
 """Part of the time left that sequences of rounds may take, and of that the next of them; for cycles alone the
@@ -31,7 +37,7 @@ last of them may take all of it."""
 CYCLES_SHARE = 0.1
 """Part of the time left that those for cycles alone may take where energy counts."""
 
-LINE_SHARE = 0.4
+LINE_SHARE = 0.25
 """Part of the time left that sequences may take for energy and cycles together."""
 
 SEQUENCES = ((alike, 40), (twins, 40), (alike, 1000), (twins, 1000), (alike, 30_000))

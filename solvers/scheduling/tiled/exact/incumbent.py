@@ -28,7 +28,7 @@ from tilewright.heuristics.scheduling.tiled.placement import place
 from tilewright.heuristics.scheduling.tiled.planning import quiet_end
 from tilewright.heuristics.scheduling.tiled.rounds import RoundOrder
 from tilewright.heuristics.scheduling.tiled.size_menus import SizeMenu, fitting_menu
-from tilewright.solvers.scheduling.tiled.exact.climbing import single_steps
+from tilewright.solvers.scheduling.tiled.exact.annealing import single_steps
 from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
 
 SHARE = 0.2

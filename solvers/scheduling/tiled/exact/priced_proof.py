@@ -41,6 +41,7 @@ class PricedProof(RoundProof):
 
     priced = True
     sequence_share, polish_share = effort.CYCLES_SHARE, effort.POLISH_SHARE_PRICED
+    anneals, anneal_share = effort.ANNEALS_PRICED, effort.ANNEAL_SHARE_PRICED
 
     def __init__(self, search: TiledSearch, space: RoundSpace) -> None:
         super().__init__(search, space)
@@ -71,7 +72,7 @@ class PricedProof(RoundProof):
         early = self.search.limits.share(effort.EARLY_SHARE)
         steps: tuple[Callable[[], None], ...] = (
             lambda: self.whole(early),
-            self.climbed,
+            lambda: self.annealed(effort.EARLY_ANNEAL_SHARE),
             self.polished,
             lambda: self.whole(self.search.limits),
         )
@@ -97,8 +98,10 @@ class PricedProof(RoundProof):
     # -- energy and cycles together -------------------------------------------------------------------
 
     def sequenced(self) -> Order | None:
-        """The same for cycles alone; then for energy and cycles together, at the price of the best plan."""
-        order, known = super().sequenced(), self.search.evaluation
+        """The same for cycles; then for energy and cycles together, at the price of an annealed plan."""
+        order = super().sequenced()
+        self.annealed(effort.EARLY_ANNEAL_SHARE)
+        known = self.search.evaluation
         if known is None or self.search.done:
             return order
         return self.lined(known.energy.total, known.cycles, effort.LINE_SHARE) or order

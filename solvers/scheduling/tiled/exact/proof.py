@@ -3,7 +3,7 @@
 1. Shortest sequences of rounds (`sequences`) give a bound, and how many atoms of which kind a round runs.
 2. A relaxation without places (`OrderModel`) gives orders close to the bound, and a better bound.
 3. Places, movements and residency of an order (`plan_statement` with every round fixed) give a plan.
-4. Climbing, annealed transfers, and windows of rounds that are opened, improve the best plan.
+4. Annealing, and windows of rounds that are opened, improve the best plan.
 5. The whole statement closes what is left, within the time limit.
 """
 
@@ -18,13 +18,12 @@ import numpy as np
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
-from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
 from tilewright.solvers.scheduling.tiled.exact import effort
+from tilewright.solvers.scheduling.tiled.exact.annealing import annealed_together
 from tilewright.solvers.scheduling.tiled.exact.charges import RoundCharges
-from tilewright.solvers.scheduling.tiled.exact.climbing import annealed, climb
 from tilewright.solvers.scheduling.tiled.exact.counts import Counts
 from tilewright.solvers.scheduling.tiled.exact.decode import hint
 from tilewright.solvers.scheduling.tiled.exact.incumbent import placed_plans
@@ -69,30 +68,28 @@ class RoundProof(StatedPlans):
 
     # -- stages --------------------------------------------------------------------------------------
 
-    def climbed(self, turn: int = 0) -> None:
-        """Improve the best plan that is known, so that less is left to be stated; every turn moves others."""
-        search, instance = self.search, self.instance
-        if search.answer is None or search.done or instance.tasks < effort.CLIMB_FROM:
-            return
-        limits = search.limits.share(effort.CLIMB_SHARE)
+    turns = 0
+    """Annealings so far."""
 
-        def judge(plan: Plan) -> float | None:
-            key = search.offer(AtomicPlan(instance.dag, plan), "climbing", Origin.HEURISTIC)
-            return None if key is None else float(key)
+    def annealed(self, share: float, number: int = 1) -> None:
+        """Improve the best plan that is known, so that less is left to be stated.
 
-        climb(
-            instance.dag,
-            instance.machine,
-            search.answer.plan,
-            judge,
-            lambda: search.done or limits.expired,
-            random.Random(search.limits.seed + turn),
-            effort.CLIMB_TRIALS * instance.tasks,
-        )
-        annealed(search, search.answer, effort.ANNEAL_SHARE)
+        Parameters
+        ----------
+        share : part of the time left that all annealings may take
+        number : of annealings of equal time, each of which draws anew
+        """
+        within = self.search.within(self.search.limits.share(share))
+        for left in range(number, 0, -1):
+            if not self.search.done and self.instance.tasks >= effort.ANNEAL_FROM:
+                annealed_together(within, 1 / left, self.turns, effort.TRIALS)
+                self.turns += 1
 
     sequence_share, polish_share = effort.SEQUENCE_SHARE, effort.POLISH_SHARE
     """Parts of the time left that sequences may take for cycles alone, and windows of the best plan."""
+
+    anneals, anneal_share = effort.ANNEALS, effort.ANNEAL_SHARE
+    """Annealings in turn, and the part of the time left that they may take."""
 
     def sequenced(self) -> Order | None:
         """Bounds of sequences of rounds, and the best order that follows one."""
@@ -184,14 +181,8 @@ class RoundProof(StatedPlans):
                 self.placed(order)
 
     def improved(self) -> None:
-        """Better plans close to the best one; where energy counts climbs find more of them than windows."""
-        search, fruitless, turn = self.search, 0, 0
-        limits = search.limits.share(effort.CLIMBS_SHARE)
-        self.climbed()
-        while self.priced and fruitless < effort.FRUITLESS and not (search.done or limits.expired):
-            key, turn = search.key, turn + 1
-            self.climbed(turn)
-            fruitless = fruitless + 1 if search.key == key else 0
+        """Better plans close to the best one, by annealing and by windows."""
+        self.annealed(self.anneal_share, self.anneals)
         self.polished()
 
     def targeted(self, part: Fraction, share: float) -> None:

@@ -20,7 +20,7 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSear
 from tilewright.foundation.arrays import Int32s
 from tilewright.foundation.options import option
 from tilewright.solvers.scheduling.tiled.bounds import dag_bounds
-from tilewright.solvers.scheduling.tiled.exact.climbing import annealed
+from tilewright.solvers.scheduling.tiled.exact.annealing import annealed
 from tilewright.solvers.scheduling.tiled.exact.incumbent import chosen_atoms, unstated_plan
 from tilewright.solvers.scheduling.tiled.exact.method import out_of_space, unstated
 from tilewright.solvers.scheduling.tiled.exact.proof import RoundProof

@@ -1,13 +1,15 @@
-"""Better round plans of few atoms: order and places change, then routing and smoothing; or transfers alone.
+"""Better round plans of few atoms: order, places and transfers are annealed together, or transfers alone.
 
-A trial takes milliseconds on atoms few enough to be proven, and a better plan to begin with leaves fewer and
-shorter rounds to the statements.
+A change of order or places keeps all transfers that the new plan has in their steps, so that a plan whose
+transfers are packed well is not packed anew.  A better plan to begin with leaves fewer and shorter rounds to
+the statements.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
 
 import numpy as np
 
@@ -18,15 +20,10 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.arrays import Int32s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled.movements import Movements, carried
 from tilewright.heuristics.scheduling.tiled.set.soma import TwoStages
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
-from tilewright.solvers.scheduling.tiled.exact.space import as_round_plan
-
-LATE = 30
-"""Trials ago."""
-
-CHANGES = 2
-"""Changes that an annealing makes per pair of transfers."""
+from tilewright.solvers.scheduling.tiled.exact import effort
 
 
 def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 0) -> Plan:
@@ -41,9 +38,7 @@ def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 
     return smoothed(dag, machine, plan, rounds=8, tries=16, most=32, widths=1, seed=seed)
 
 
-def moved(
-    engine: Int32s, step: Int32s, engines: int, random_numbers: random.Random
-) -> tuple[Int32s, Int32s] | None:
+def moved(engine: Int32s, step: Int32s, engines: int, random_numbers: Random) -> tuple[Int32s, Int32s] | None:
     """One atom in another place or round, alone or in exchange with another; ``None`` where nothing moves.
 
     What the atoms read is not looked at.
@@ -66,46 +61,46 @@ def moved(
     return new_engine, new_step
 
 
-def climb(
-    dag: AtomicDag,
-    machine: TiledMachine,
-    plan: Plan,
-    judge: Callable[[Plan], float | None],
-    done: Callable[[], bool],
-    random_numbers: random.Random,
-    most: int,
-) -> None:
-    """Judge one round plan after the other, each close to one that was kept.
-
-    A plan is kept that is no longer than the one before it, or than the one kept some trials ago (late
-    acceptance), so that the climb leaves hills that are low.
+def changed(movements: Movements, random_numbers: Random) -> Movements | None:
+    """One transfer changed, or one atom moved; ``None`` where nothing changes, or order or buffers forbid it.
 
     Parameters
     ----------
-    plan : to begin with
-    judge : cycles of a plan, ``None`` for one that does not count; it keeps the best
-    done : whether to stop
-    most : trials
+    movements : of a round plan
+    random_numbers : the only source of chance
     """
-    here = judge(plan)
-    if here is None:
+    if random_numbers.random() >= effort.ORDERS:
+        return movements.neighbour(random_numbers)
+    uses, order = movements.uses, movements.uses.order
+    move = moved(order.engine, 2 * order.first, uses.machine.engines, random_numbers)
+    if move is None:
+        return None
+    engine, even = move
+    rounds, step = np.unique(even, return_inverse=True)
+    with suppress(IllegalPlanError):
+        plan = complete(uses.dag, uses.machine, engine, step.astype(np.int32), ahead=1)
+        if (plan.first == step).all():
+            return carried(movements, plan, np.searchsorted(rounds, 2 * np.arange(uses.steps)))
+    return None
+
+
+def annealed_together(search: TiledSearch, share: float, turn: int, trials: int) -> None:
+    """Offer round plans with order, places and transfers annealed together from those of the best plan.
+
+    Parameters
+    ----------
+    search : takes the plans; without one to begin with nothing happens
+    share : part of the time left that this may take
+    turn : which annealing of the search it is; each draws other changes
+    trials : per atom, at most
+    """
+    if search.answer is None:
         return
-    kept = [here] * LATE
-    engine, step = plan.engine, _even(plan.first)
-    for turn in range(most):
-        if done():
-            return
-        move = moved(engine, step, machine.engines, random_numbers)
-        if move is None:
-            continue
-        try:
-            trial = as_round_plan(dag, complete(dag, machine, *move, ahead=1), machine.engines)
-        except IllegalPlanError:
-            continue
-        judged = judge(single_steps(dag, machine, trial, random_numbers.randrange(1 << 30)))
-        if judged is not None and judged <= max(here, kept[turn % LATE]):
-            engine, step, here = move[0], _even(move[1]), judged
-        kept[turn % LATE] = here
+    limits = search.limits.share(share)
+    within = search.within(replace(limits, seed=limits.seed + turn))
+    moves = trials * search.answer.dag.tasks
+    method = TwoStages(moves=moves, spread=1, heat=effort.HEAT)
+    method.anneal(within, search.answer, changed, "annealing")
 
 
 def annealed(search: TiledSearch, given: AtomicPlan, share: float) -> None:
@@ -117,10 +112,5 @@ def annealed(search: TiledSearch, given: AtomicPlan, share: float) -> None:
     given : a legal plan
     share : part of the time left that this may take
     """
-    changes = CHANGES * len(given.plan.transfers) ** 2
+    changes = effort.CHANGES * len(given.plan.transfers) ** 2
     TwoStages(moves=changes, spread=1).anneal(search.within(search.limits.share(share)), given)
-
-
-def _even(step: Int32s) -> Int32s:
-    """Steps in the same order, numbered 0, 2, 4 …"""
-    return (2 * np.unique(step, return_inverse=True)[1]).astype(np.int32)
