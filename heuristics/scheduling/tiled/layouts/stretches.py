@@ -175,12 +175,13 @@ class Stretches:
             turns = range(first, min(len(state), first + numbers.choice(LENGTHS)))
             units, kind = order[turns.start : turns.stop], numbers.random()
             dearer = price * 2.0 ** numbers.uniform(*DEARER)
+            other = moved
             if kind < CUTS:
                 unit = numbers.choice(units)
                 other = (*moved[:unit], self.choice.recut(unit, moved[unit], numbers), *moved[unit + 1 :])
             elif kind < CUTS + BESIDE:
                 other = self._besides.placed(moved, dearer, [numbers.choice(units)])
-            else:
+            if kind >= CUTS and other == moved:  # most layers gain beside none
                 other = self._rechosen(moved, units, dearer)
             changed = [at for at, unit in enumerate(order) if other[unit] != moved[unit]]
             first = turns.stop
