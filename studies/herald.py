@@ -1,10 +1,10 @@
 """Herald's scenarios, scheduled with a proven gap: one JSON line per workload, class and objective.
 
     python -m studies.herald schedules --seconds 60 --gap 0.005 --processor --out schedules.jsonl
-    python -m studies.herald styles --seconds 10 --out styles.jsonl
-    python -m studies.herald styles --seconds 10 --workloads mlperf-8 \\
+    python -m studies.herald styles --seconds 20 --processor --out styles.jsonl
+    python -m studies.herald styles --seconds 20 --processor --workloads mlperf-8 \\
         --systems 'fda-*' 'rda-*' '*maelstrom*' --out batches.jsonl
-    python -m studies.herald codesign --seconds 240 --out codesign.jsonl
+    python -m studies.herald codesign --seconds 480 --processor --out codesign.jsonl
     python -m studies.herald utilization --out utilization.jsonl
     python -m studies.herald staying --out staying.jsonl
 
@@ -67,10 +67,14 @@ def run(
 ) -> ScheduleResult:
     """One method on one problem."""
     scheduler = METHODS.make(name)
-    clock = time.process_time if arguments.processor else time.monotonic
-    limits = Limits(seconds=arguments.seconds, gap=arguments.gap, threads=2, clock=clock)
     goal = ScheduleGoal(problem, objective)
-    return run_method(ScheduleSearch(goal, limits, exact=scheduler.exact), scheduler, name)
+    return run_method(ScheduleSearch(goal, limits(arguments), exact=scheduler.exact), scheduler, name)
+
+
+def limits(arguments: argparse.Namespace) -> Limits:
+    """The limits of one search, which begins now: two threads, seconds by the clock that is asked for."""
+    clock = time.process_time if arguments.processor else time.monotonic
+    return Limits(seconds=arguments.seconds, gap=arguments.gap, threads=2, clock=clock)
 
 
 def schedules(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -153,7 +157,7 @@ def codesign(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 accelerator_class(size),
                 flows,
                 ScheduleObjective.EDP,
-                Limits(seconds=arguments.seconds, threads=2, gap=arguments.gap),
+                limits(arguments),
             )
             result = run.run()
             points = [point_record(candidate).model_dump() for candidate in result.candidates]
