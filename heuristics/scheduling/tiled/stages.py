@@ -153,7 +153,7 @@ class Stages:
                 return kept[0]
         before = None if like is None else (like.dag, like.plan)
         effort = THOROUGH if thorough else Effort() if most is None else ROUGH
-        effort = replace(effort, price=cycle_price(self.search))
+        effort = replace(effort, price=cycle_price(self.search), staged=like is None)
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 
