@@ -55,7 +55,14 @@ def _bounds(of: Setting, g: int, passed: Int32s) -> Any:  # pragma: no cover
 def _fits(
     of: Setting, g: int, source: int, first: int, last: int, lengths: Floats
 ) -> Any:  # pragma: no cover
-    """Whether links carry a multicast from a source within the lengths of some steps."""
+    """Whether links carry a multicast from a source within the lengths of some steps.
+
+    Parameters
+    ----------
+    of, g, source : the plan, the multicast, and where it comes from
+    first, last : its window
+    lengths : cycles of every step
+    """
     loads = of.loads
     share = of.casts.size[g] / (last - first + 1)
     if source >= of.net.engines:
