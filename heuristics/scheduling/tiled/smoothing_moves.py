@@ -85,7 +85,15 @@ def earliest(
 def set_window(
     casts: Casts, g: int, source: int, holder: int, first: int, last: int, copies: Copies, loads: Loads
 ) -> None:  # pragma: no cover
-    """Give a multicast a source and a window; its targets' residencies follow."""
+    """Give a multicast a source and a window; its targets' residencies follow.
+
+    Parameters
+    ----------
+    casts, g : all multicasts, and which of them
+    source, holder : where it comes from, and the residency that this reads, -1 for DRAM
+    first, last : its steps
+    copies, loads : changed in place; loads of links stay
+    """
     for q in range(casts.starts[g], casts.starts[g + 1]):
         i, e = casts.held[q], casts.engine[q]
         for step in range(first, copies.start[i]):
