@@ -73,6 +73,7 @@ class Effort:
     rounds, tries, most, far, widths, price : as of `smoothed`
     heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
         ("threshold accepting", Dueck and Scheuer, 1990)
+    staged : whether all transfers are timed anew together at the beginning, see `smoothing_staging`
     """
 
     rounds: int = 4
@@ -82,6 +83,7 @@ class Effort:
     widths: int = 5
     price: float = inf
     heat: float = 0.0
+    staged: bool = False
 
     def worth(self, machine: TiledMachine) -> Floats:
         """Cycles that it is worth to spare a byte a link, and to spare it DRAM for a buffer."""
@@ -163,7 +165,13 @@ def smoothed_and_cycles(
             steps=plan.steps,
             hints=hints,
             tries=machine_code.Tries(
-                effort.rounds, effort.tries, effort.most, effort.far, effort.widths, effort.heat
+                effort.rounds,
+                effort.tries,
+                effort.most,
+                effort.far,
+                effort.widths,
+                effort.heat,
+                effort.staged,
             ),
             worth=effort.worth(machine),
             seed=seed,

@@ -32,6 +32,7 @@ from tilewright.heuristics.scheduling.tiled.smoothing_moves import (
     spent,
     suspects_of,
 )
+from tilewright.heuristics.scheduling.tiled.smoothing_staging import staged
 
 AGAIN = 4
 """Moves that one pass makes for one step at most."""
@@ -49,6 +50,7 @@ class Tries(NamedTuple):
     far : steps before its use in which data may arrive
     widths : windows have 1, 2, 4 … steps, so many sizes of them; 1 for single steps
     heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
+    staged : whether all multicasts are timed anew at the beginning
     """
 
     rounds: int
@@ -57,6 +59,7 @@ class Tries(NamedTuple):
     far: int
     widths: int
     heat: float
+    staged: bool
 
 
 @compiled
@@ -208,6 +211,8 @@ def level(
     )
     for g in range(count):
         put(net, casts, g, 1.0, loads, scratch)
+    if tries.staged:
+        staged(of, halt)
     total = 0.0
     for step in range(steps):
         busiest(net, step, loads)

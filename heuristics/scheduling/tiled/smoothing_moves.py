@@ -82,10 +82,18 @@ def earliest(
 
 
 @compiled
-def _set(
+def set_window(
     casts: Casts, g: int, source: int, holder: int, first: int, last: int, copies: Copies, loads: Loads
 ) -> None:  # pragma: no cover
-    """Give a multicast a source and a window; its targets' residencies follow."""
+    """Give a multicast a source and a window; its targets' residencies follow.
+
+    Parameters
+    ----------
+    casts, g : all multicasts, and which of them
+    source, holder : where it comes from, and the residency that this reads, -1 for DRAM
+    first, last : its steps
+    copies, loads : changed in place; loads of links stay
+    """
     for q in range(casts.starts[g], casts.starts[g + 1]):
         i, e = casts.held[q], casts.engine[q]
         for step in range(first, copies.start[i]):
@@ -335,7 +343,7 @@ def moved(
         delta -= cost(loads, s)
         longer -= max(loads.wait[s], loads.task[s])
     put(net, casts, g, -1.0, loads, scratch)
-    _set(casts, g, source, holder, first, last, copies, loads)
+    set_window(casts, g, source, holder, first, last, copies, loads)
     put(net, casts, g, 1.0, loads, scratch)
     due = casts.due[g]
     for r in range(m):
@@ -349,7 +357,7 @@ def moved(
         of.early[due] = min(of.early[due], first)
         return True, longer
     put(net, casts, g, -1.0, loads, scratch)
-    _set(casts, g, o_source, o_holder, o_first, o_last, copies, loads)
+    set_window(casts, g, o_source, o_holder, o_first, o_last, copies, loads)
     put(net, casts, g, 1.0, loads, scratch)
     for r in range(m):
         s = of.touched[r]

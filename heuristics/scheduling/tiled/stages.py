@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import inf
 from operator import itemgetter
 
 import numpy as np
@@ -156,8 +157,9 @@ class Stages:
         if self.search.answer is None or (counts and like is None):
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
         before = None if like is None else (like.dag, like.plan)
-        effort = THOROUGH if thorough else Effort()
-        effort = replace(effort, price=cycle_price(self.search))
+        effort, price = THOROUGH if thorough else Effort(), cycle_price(self.search)
+        # where cycles alone count, smoothing gains more from where completion begins
+        effort = replace(effort, price=price, staged=like is None and 0.0 < price < inf)
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 

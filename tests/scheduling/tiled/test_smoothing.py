@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
 from tiled_plans import random_plan, random_problem
 from tiled_referee import simulate
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.evaluator import network_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
@@ -90,6 +92,32 @@ def test_heated_plans_are_legal_and_counted_as_the_evaluator_does(seed: int) -> 
     once.append(smoothed_and_cycles(dag, machine, plan, Effort(rounds=1, heat=50.0), seed)[0])
     assert problem.evaluate(dag, once[0]).cycles == problem.evaluate(dag, once[1]).cycles
     assert (once[0].transfers.first == once[1].transfers.first).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_staged_plans_are_legal_and_counted_as_the_evaluator_does(seed: int) -> None:
+    """Transfers timed anew together leave a plan legal, also after moves, and where a limit strikes."""
+    rng = random.Random(seed)
+    problem, dag = random_problem(rng, MACHINES[seed % len(MACHINES)])
+    machine = problem.machine
+    given = complete(dag, machine, *layer_sequential(dag, machine))
+    for plan in (given, random_plan(rng, problem, dag), smoothed(dag, machine, given, seed=seed)):
+        for price in (inf, 10.0):
+            for rounds, limits in ((0, None), (2, None), (2, Limits(0.0))):
+                effort = Effort(rounds, price=price, staged=True)
+                taken, counted = smoothed_and_cycles(dag, machine, plan, effort, seed, limits=limits)
+                assert counted is not None
+                assert problem.evaluate(dag, taken).cycles <= counted + 1
+
+
+def test_staging_shortens_plans_without_any_move() -> None:
+    """Weights that completion lets crowd before their layers come in the steps before those."""
+    machine = load_tiled_machine("atomic-8x8[engines=4x4,link=8]")
+    problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("makespan"))
+    dag = problem.dag(balanced_sizes(problem))
+    plan = complete(dag, machine, *layer_sequential(dag, machine, waves=True))
+    staged = smoothed_and_cycles(dag, machine, plan, Effort(rounds=0, staged=True))[0]
+    assert problem.evaluate(dag, staged).cycles < problem.evaluate(dag, plan).cycles
 
 
 @pytest.mark.slow
