@@ -34,11 +34,11 @@ def search_on(objective: str, limits: Limits) -> TiledSearch:
 @pytest.mark.parametrize("objective", ["edp", "makespan"])
 def test_starts_go_on_where_they_were_left(objective: str) -> None:
     """One plan at a time, starts come to the very plan that they come to in one go, and end."""
-    searches = [search_on(objective, Limits()) for _ in range(2)]
+    searches = [search_on(objective, Limits()) for _ in range(3)]
     atomic = AtomicDataflow(order="waves", mapping="zigzag")
-    whole, parts = (atomic.starts(search, Stages(search, "test")) for search in searches)
-    assert parts.best(Limits(0.0)) is None
-    assert not parts.ended
+    whole, parts, none = (atomic.starts(search, Stages(search, "test")) for search in searches)
+    assert none.best(Limits(0.0)) is None
+    assert not none.ended
     tried, best = 0, whole.best()
     while not parts.ended:
         before, found = parts.leader, parts.go_on()
