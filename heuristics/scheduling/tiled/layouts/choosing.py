@@ -52,7 +52,8 @@ EARLY = 0.7
 """Part of a layer's weights that arrives before it begins."""
 
 CROWDING = 0.2
-"""Part of the time in which weights pass a port that other bytes lose by it, however early they come."""
+"""Part of the time in which weights pass a port that other bytes lose by it, however early they come; where cycles
+alone count, plans are longer with it."""
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
@@ -279,7 +280,8 @@ class LayoutChoice:
         of = self.of[unit]
         cycles = of.cycles * self.problem.batch
         waits = np.maximum(0.0, self._waits(of) - cycles)
-        waits += CROWDING * of.weights / self.problem.machine.port_rate
+        if self.problem.objective.energy_power:
+            waits += CROWDING * of.weights / self.problem.machine.port_rate
         if reads_outside(self.problem.units[unit]):
             waits = waits + _outside(of, self.problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)
