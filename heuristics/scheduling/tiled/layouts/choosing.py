@@ -52,8 +52,8 @@ EARLY = 0.7
 """Part of a layer's weights that arrives before it begins."""
 
 CROWDING = 0.2
-"""Part of the time in which weights pass a port that other bytes lose by it, however early they come; where cycles
-alone count, plans are longer with it."""
+"""Part of the time in which weights pass a port that other bytes lose by it, however early they come.  Where
+cycles alone count, plans are longer with it."""
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
