@@ -46,6 +46,9 @@ HEATED = replace(THOROUGH, rounds=6, heat=4.0)
 STEEP = Fraction(199, 200)
 """Calls without heat follow each other while each shortens the plan by more than this."""
 
+FEW = 1000
+"""Atoms up to which transfers are not timed together before they are moved."""
+
 ROUGH = Effort(rounds=2, tries=4)
 """What smoothing tries where many plans are compared."""
 
@@ -158,8 +161,9 @@ class Stages:
             kept = [self.offered(dag, plan, source)]  # smoothing takes longest
         before = None if like is None else (like.dag, like.plan)
         effort, price = THOROUGH if thorough else Effort(), cycle_price(self.search)
-        # where cycles alone count, smoothing gains more from where completion begins
-        effort = replace(effort, price=price, staged=like is None and 0.0 < price < inf)
+        # where cycles alone count, and with few atoms, smoothing gains more from where completion begins
+        staged = like is None and dag.tasks > FEW and 0.0 < price < inf
+        effort = replace(effort, price=price, staged=staged)
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 

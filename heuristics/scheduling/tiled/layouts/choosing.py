@@ -61,11 +61,11 @@ LATE = 0.25
 KEPT = 1.0
 """Part of what a layer leaves in buffers that is still there when its next sibling reads it."""
 
-PLANNED = 2.0
+PLANNED = 3.5
 """Times as long as all ways of operands it takes to a first plan, where a way takes as long as the layouts of
-a kind of layers (1.7 to 2.6 on four networks)."""
+a kind of layers (1.7 to 3.5 on four networks)."""
 
-FEW, SOONER = 6, 1.1
+FEW, SOONER = 6, 1.5
 """Layouts of a layer for each price where there is less time than that, and as of `PLANNED` for these."""
 
 
