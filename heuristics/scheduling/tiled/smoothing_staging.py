@@ -96,6 +96,17 @@ def _least(of: Setting, g: int) -> Any:  # pragma: no cover
 
 
 @compiled
+def _has_room(of: Setting, g: int, first: int) -> Any:  # pragma: no cover
+    """Whether buffers can hold a multicast's copies from a step on until they hold them as it is."""
+    casts, full = of.casts, of.loads.full
+    for q in range(casts.starts[g], casts.starts[g + 1]):
+        for step in range(first, of.copies.start[casts.held[q]]):
+            if full[casts.engine[q], step] + casts.size[g] > of.net.buffer:
+                return False
+    return True
+
+
+@compiled
 def _hidden(
     of: Setting, g: int, least: float, low: int, last: int, lengths: Floats
 ) -> Any:  # pragma: no cover
@@ -109,19 +120,12 @@ def _hidden(
     low, last : the first step that its window may have, and the last one that it has
     lengths : cycles of every step
     """
-    casts, full = of.casts, of.loads.full
-    if casts.source[g] >= of.net.engines and of.loads.dram[last] >= lengths[last] * of.net.dram_rate:
+    if of.casts.source[g] >= of.net.engines and of.loads.dram[last] >= lengths[last] * of.net.dram_rate:
         return -1, -1
     begin, end = _sources(of, g)
     for width in range(WIDTHS - 1, -1, -1):
         first = last - (1 << width) + 1
-        room = first >= low
-        if room:
-            for q in range(casts.starts[g], casts.starts[g + 1]):
-                for step in range(first, of.copies.start[casts.held[q]]):
-                    if full[casts.engine[q], step] + casts.size[g] > of.net.buffer:
-                        room = False
-        if room:
+        if first >= low and _has_room(of, g, first):
             for source in range(begin, end):
                 if spent(of, g, source) <= least and _fits(of, g, source, first, last, lengths):
                     return source, first
@@ -149,11 +153,9 @@ def _soonest(of: Setting, g: int, step: int) -> Any:  # pragma: no cover
 @compiled
 def _held_from(of: Setting, g: int, first: int) -> Any:  # pragma: no cover
     """Hold a multicast's copies from a step on, where buffers have the room; whether they have."""
-    casts, full = of.casts, of.loads.full
-    for q in range(casts.starts[g], casts.starts[g + 1]):
-        for step in range(first, of.copies.start[casts.held[q]]):
-            if full[casts.engine[q], step] + casts.size[g] > of.net.buffer:
-                return False
+    casts = of.casts
+    if not _has_room(of, g, first):
+        return False
     set_window(casts, g, casts.source[g], casts.holder[g], first, first, of.copies, of.loads)
     return True
 

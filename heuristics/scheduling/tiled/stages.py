@@ -221,11 +221,19 @@ class Stages:
             plan = complete(dag, machine, engine, step, eviction=BUFFERING[self.buffering], limits=limits)
         return self.offered(dag, plan, source)
 
-    def smoothed(self, judged: Judged, source: str) -> Judged:
-        """The better one of a plan and of the same after little smoothing."""
-        effort = replace(ROUGH, price=cycle_price(self.search))
-        machine, answer = self.search.problem.problem.machine, judged[1]
-        plan = smoothed_and_cycles(answer.dag, machine, answer.plan, effort, limits=self.search.limits)[0]
+    def smoothed(self, judged: Judged, source: str, effort: Effort = ROUGH, seed: int = 0) -> Judged:
+        """The better one of a plan and of the same after one call of smoothing, by default a short one.
+
+        Parameters
+        ----------
+        judged : the plan
+        source : what the trace calls the other one
+        effort : what is tried, at the price of a cycle in the best plan
+        seed : of its moves
+        """
+        machine, limits, (_, answer) = self.search.problem.problem.machine, self.search.limits, judged
+        effort = replace(effort, price=cycle_price(self.search))
+        plan = smoothed_and_cycles(answer.dag, machine, answer.plan, effort, seed, limits=limits)[0]
         return min(judged, self.offered(answer.dag, plan, source), key=itemgetter(0))
 
     def settled(self, judged: Judged, *, seed: int | None = None, calls: int | None = None) -> Judged:
@@ -242,13 +250,8 @@ class Stages:
         begun, trying = seed, THOROUGH
         while not self.search.done and (calls is None or seed - begun < calls):
             seed += 1
-            key, answer = judged
-            machine = self.search.problem.problem.machine
-            effort = replace(trying, price=cycle_price(self.search))
-            plan = smoothed_and_cycles(
-                answer.dag, machine, answer.plan, effort, seed, limits=self.search.limits
-            )[0]
-            judged = min(judged, self.offered(answer.dag, plan, f"{self.name} smoothing"), key=itemgetter(0))
+            key = judged[0]
+            judged = self.smoothed(judged, f"{self.name} smoothing", trying, seed)
             if trying is HEATED and judged[0] > key * GAIN:
                 break
             if judged[0] > key * STEEP:

@@ -258,7 +258,7 @@ class Besides:
         few = few[taken[few] < room]
         if not len(few):
             return None
-        picked = _few(mine, few)
+        picked = mine.some(few)
         energy, arrival = self._ways(now.layouts, unit, picked.layouts)
         cost = picked.energy + energy + price * _longer(lasting, turns, picked, picked.cycles + arrival)
         best = int(np.argmin(cost))
@@ -346,18 +346,6 @@ def _front(cycles: Floats, energy: Floats) -> Int64s:
     least = np.minimum.accumulate(np.concatenate([[np.inf], energy.ravel()[order]]))
     front: Int64s = np.stack(np.unravel_index(order[np.diff(least) < 0.0], cycles.shape), axis=1)
     return front
-
-
-def _few(of: Candidates, which: Int64s) -> Candidates:
-    """Some of the layouts, by their numbers."""
-    return Candidates(
-        tuple(of.layouts[at] for at in which.tolist()),
-        of.cycles[which],
-        of.weights[which],
-        of.inputs[which],
-        of.energy[which],
-        of.place[which],
-    )
 
 
 def _counts(problem: TiledProblem, unit: int, of: Candidates) -> Int64s:

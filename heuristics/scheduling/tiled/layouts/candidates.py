@@ -133,14 +133,17 @@ class Candidates:
 
     def fewer(self, places: int) -> Candidates:
         """Those of so many places."""
-        kept = np.flatnonzero(self.place < places)
+        return self.some(np.flatnonzero(self.place < places))
+
+    def some(self, which: Int64s) -> Candidates:
+        """Some of the layouts, by their numbers."""
         return Candidates(
-            tuple(self.layouts[at] for at in kept.tolist()),
-            self.cycles[kept],
-            self.weights[kept],
-            self.inputs[kept],
-            self.energy[kept],
-            self.place[kept],
+            tuple(self.layouts[at] for at in which.tolist()),
+            self.cycles[which],
+            self.weights[which],
+            self.inputs[which],
+            self.energy[which],
+            self.place[which],
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
@@ -371,7 +372,7 @@ class LayoutChoice:
     def pick(self, unit: int, layout: Layout) -> int | None:
         """Which of a layer's layouts this one is, or else one with the same shares."""
         layouts = self.of[unit].layouts
-        if layout in layouts:
+        with suppress(ValueError):
             return layouts.index(layout)
         return next((i for i, of in enumerate(layouts) if of.shares == layout.shares), None)
 
