@@ -68,7 +68,10 @@ def saved(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "verb",
+    [verb if verb in ("map", "compare") else pytest.param(verb, marks=pytest.mark.slow) for verb in VERBS],
+)
 def test_every_verb_takes_what_its_errors_recommend(call: Call, tmp_path: Path, verb: str) -> None:
     """Without flags one line names the size and the condition with flags; with these the verb answers."""
     path = saved(tmp_path)

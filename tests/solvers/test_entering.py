@@ -289,7 +289,7 @@ def test_the_inside_waits_no_longer_than_random_mappings(kind: str) -> None:
                 assert waits <= cycles
                 seen["a mapping"] += 1
                 seen["exact by a port"] += waits == cycles > evaluate(whole.space.nest.steps(), values)
-        if seen["a mapping"] >= effort(400):
+        if seen["a mapping"] >= effort(200):
             break
     assert seen["exact by a port"] * 40 >= seen["a mapping"]
 
@@ -359,7 +359,7 @@ def test_the_front_bounds_random_mappings(kind: str) -> None:
         for own in storages(problem) if has_parts(problem) else ():
             if stores_near(own):
                 seen.update(with_front(own, draw))
-        if seen["a mapping"] >= effort(400):
+        if seen["a mapping"] >= effort(200):
             break
     assert seen["several points"] * 8 >= seen["a mapping"]
     assert seen["fills"] * 8 >= seen["a mapping"]

@@ -104,7 +104,7 @@ def test_the_optimum_is_that_of_plain_enumeration() -> None:
 
 def test_the_optimum_with_two_levels_for_homes_is_that_of_plain_enumeration() -> None:
     """A layer reads two results, one of them through windows, whose homes may be in different levels."""
-    compare("two homes a", effort(1), machines=3, drawn=window_beside_sum, three=True)
+    compare("two homes a", effort(1), machines=effort(3), drawn=window_beside_sum, three=True)
 
 
 def window_beside_sum(rng: Random) -> FusedGroup:

@@ -151,8 +151,15 @@ def test_demands_that_leave_no_halved_tile(monkeypatch: pytest.MonkeyPatch) -> N
     assert solve(problem, "annealing").key is not None
 
 
-@pytest.mark.parametrize("storage", ["even", "uneven"])
-@pytest.mark.parametrize("tiles", ["trip-counts", "every"])
+@pytest.mark.parametrize(
+    ("tiles", "storage"),
+    [
+        ("trip-counts", "even"),
+        ("trip-counts", "uneven"),
+        ("every", "even"),
+        pytest.param("every", "uneven", marks=pytest.mark.slow),
+    ],
+)
 def test_branch_and_bound_goes_on_where_tables_are_too_large(
     storage: str, tiles: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
