@@ -73,17 +73,19 @@ def plain_problems(draw: st.DrawFn) -> SchedulingProblem:
 
 
 @settings(max_examples=effort(60), deadline=None)
-@given(st.data(), plain_problems(), st.sampled_from([0, 1, 3]))
+@given(st.data(), plain_problems(), st.sampled_from([0, 1, 3]), st.sampled_from([0, 3, 24]))
 def test_the_model_holds_schedules_from_the_least_cost_on(
-    data: st.DataObject, problem: SchedulingProblem, worth: int
+    data: st.DataObject, problem: SchedulingProblem, worth: int, ordered: int
 ) -> None:
-    """Whatever weights its row has, and none that costs less."""
+    """Whatever weights its row has and however many tasks have an order, and none that costs less."""
     options = feasible_options(problem)
     share = st.sampled_from([0.0, 0.1, 0.5, 0.9])
     prices = Prices(tuple(data.draw(share) for _ in problem.engines), float(worth))
     best = int(optimum_by_orders(problem, Cost(worth)))  # type: ignore[arg-type]
     for most, expected in ((best, cp_model.OPTIMAL), (best - 1, cp_model.INFEASIBLE)):
-        statement = state_within(problem, options, prices, most)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tight_horizons, "_ORDERED", ordered)
+            statement = state_within(problem, options, prices, most)
         run = CpSatRun(statement.model, Limits(seconds=60, threads=1), lambda: False, workers=1, brief=True)
         run.solve()
         assert run.status == expected

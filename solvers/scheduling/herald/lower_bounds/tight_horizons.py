@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations, product
 
 from ortools.sat.python import cp_model
 
@@ -28,6 +29,7 @@ _STEP, _LEAST = Fraction(1, 1000), Fraction(1, 8000)  # above what is proven; at
 _FIRST = 1 / 3  # of the patience, until one is contradicted: elsewhere the first horizon takes all of it
 _EACH = 1 / 2  # of the patience, for each later one
 _SLOWER = 4  # steps are divided by it where one takes too long, and doubled where not
+_ORDERED = 24  # longest tasks, of which any two of different runs have an order
 _GRAIN = 10**4  # in which weights of engines are counted
 _LARGEST = 2**60 // _GRAIN  # cycles of all tasks, of which rows are added up
 _SOURCE = "tight horizons"
@@ -102,6 +104,7 @@ def state_within(
     for line, load in zip(running, loads, strict=True):
         model.add_no_overlap(line)
         model.add(sum(load) <= makespan)
+    order_longest(problem, Within(model, starts, choices))
     if price:
         model.add(makespan + sum(spent) <= most)
     for cost, literal in dearer:
@@ -111,6 +114,31 @@ def state_within(
     if affordable:
         model.add(sum(affordable) <= left)
     return Within(model, starts, choices)
+
+
+def order_longest(problem: SchedulingProblem, statement: Within) -> None:
+    """Give any two of the longest tasks a literal that says which of them an engine takes first.
+
+    Every schedule has such an order, so that none is lost.  What two giants cannot do is then learned of
+    their order; without the literal it is learned of bounds of their starts, once for every other bound.
+
+    Parameters
+    ----------
+    problem : tasks of one run have their order already
+    statement : the model with all tasks, which grows
+    """
+    model, starts, choices = statement.model, statement.starts, statement.choices
+    fastest = [min(option.cycles for option, _ in own) for own in choices]
+    longest = sorted(range(len(choices)), key=lambda task: -fastest[task])[:_ORDERED]
+    for first, second in combinations(longest, 2):
+        if problem.tasks[first].instance == problem.tasks[second].instance:
+            continue
+        turn = model.new_bool_var("")
+        for before, after, literal in ((first, second, turn), (second, first, ~turn)):
+            for (option, taken), (other, also) in product(choices[before], choices[after]):
+                if option.engine == other.engine:
+                    row = model.add(starts[after] >= starts[before] + option.cycles)
+                    row.only_enforce_if(literal, taken, also)
 
 
 class TightHorizons:
