@@ -1,4 +1,4 @@
-"""What a process leaves out at its beginning, as half of a small call would go to it; its end while it loads."""
+"""What a process leaves out at its beginning: half of a small call would go to it.  How it ends meanwhile."""
 
 from __future__ import annotations
 
