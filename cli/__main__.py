@@ -8,7 +8,6 @@ from tilewright.foundation.interpreter import leave_current_folder
 if __name__ == "__main__":
     leave_current_folder()
 
-import sys
 from typing import NoReturn
 
 from tilewright.cli.terminal import beginning
@@ -16,15 +15,10 @@ from tilewright.cli.terminal import beginning
 
 def main() -> NoReturn:
     """Load the command line, and run it."""
+    beginning.leave_on_signals()
     beginning.begin()
-    from tilewright.cli.terminal.signals import Interruption, interrupt_on_signals
+    from tilewright.cli import main as program
 
-    try:
-        interrupt_on_signals()
-        from tilewright.cli import main as program
-    except (Interruption, KeyboardInterrupt):
-        print("tilewright: error: interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
     program.main()
 
 

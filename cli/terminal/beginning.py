@@ -1,9 +1,13 @@
-"""What a process leaves out at its beginning: half of a small call would go to it."""
+"""What a process leaves out at its beginning: half of a small call would go to it.  How it ends meanwhile."""
 
 from __future__ import annotations
 
 import gc
 import os
+import signal
+from contextlib import suppress
+from types import FrameType
+from typing import NoReturn
 
 from tilewright.foundation.garbage import AT_START, IN_SEARCH
 
@@ -26,6 +30,32 @@ def begin() -> None:
     _mend_width()
     gc.set_threshold(*AT_START)
     _begun[:] = [True]
+
+
+def leave_on_signals() -> None:
+    """Ctrl-C and SIGTERM end the process where it stands, which loads and has nothing else to end."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, leave)
+
+
+def leave(number: int, frame: FrameType | None) -> NoReturn:
+    """Say that the process was interrupted, and end it."""
+    with suppress(OSError):
+        os.write(2, b"tilewright: error: interrupted\n")
+    os._exit(130)
+
+
+def loads_modules(frame: FrameType | None) -> bool:
+    """Whether a module is being loaded where a frame stands.
+
+    An exception that a handler raises there may never arrive: modules written in C make an ``ImportError`` of
+    it, print it, or lose it.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _mend_width() -> None:

@@ -24,9 +24,11 @@ class Interruption(BaseException):
 
 
 def interrupt_on_signals() -> None:
-    """Let Ctrl-C, SIGTERM and SIGHUP raise `Interruption` in the main thread."""
+    """Let Ctrl-C, SIGTERM and SIGHUP raise `Interruption` in the main thread, or end a process that loads."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        if beginning.loads_modules(frame):
+            beginning.leave(number, frame)
         raise Interruption
 
     if threading.current_thread() is threading.main_thread():

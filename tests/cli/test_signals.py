@@ -264,14 +264,19 @@ def test_exit_code_says_whether_all_is_there(
     assert (outcome.document["missing"] == []) == (code == 0)
 
 
-def test_signal_while_the_program_loads(tmp_path: Path) -> None:
-    """Before the command line is there, Ctrl-C is one line and exit code 130 as well."""
+@pytest.mark.parametrize("module", ["cli.terminal.signals", "cli.catalog.listing"])
+def test_signal_while_the_program_loads(tmp_path: Path, module: str) -> None:
+    """Ctrl-C is one line and exit code 130, though a module's loader makes another error of any exception."""
     code = (
         "import os, signal, sys\n"
         "class Finder:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'tilewright.cli.catalog.listing':\n"
-        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        if name == 'tilewright.{module}':\n"
+        "            try:\n"
+        "                os.kill(os.getpid(), signal.SIGINT)\n"
+        "                signal.sigtimedwait([], 10)\n"
+        "            except BaseException as error:\n"
+        "                raise ImportError('initialization failed') from error\n"
         "sys.meta_path.insert(0, Finder())\n"
         "from tilewright.cli.__main__ import main\n"
         "main()\n"

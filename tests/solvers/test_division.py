@@ -170,6 +170,8 @@ def test_no_legal_mapping_has_less_than_a_part_of_the_energy_alone(instance: Ins
         for term in division.parts:
             least_part = lower_bounds.least_value(term, storage, 10**9)
             assert least_part <= least[term] if term in division.relaxed else least_part == least[term]
+            # What is known of other storages counts only where these are alike for the part.
+            assert lower_bounds._known_least(term, storage, np.inf) <= least[term]
             with in_blocks_of(1):  # what is left open may cost less than all that was found
                 assert lower_bounds.least_value(term, storage, 3) <= least_part
             for enough in (0.5 * least_part, least_part, 2 * least_part):

@@ -294,6 +294,46 @@ def test_the_inside_waits_no_longer_than_random_mappings(kind: str) -> None:
     assert seen["exact by a port"] * 40 >= seen["a mapping"]
 
 
+@pytest.mark.parametrize(("read", "write"), [(Fraction(1, 2), Fraction(8)), (Fraction(8), Fraction(1, 2))])
+def test_either_part_waits_for_the_outermost_port_no_longer_than_a_mapping(
+    read: Fraction, write: Fraction
+) -> None:
+    """Tiles of near stores skip what a stride skips, and what passes near levels takes one port alone."""
+    operator = nest("O[k,p] += W[k,c] * I[c,5*p]", bounds={"k": 4, "p": 4, "c": 2})
+    near_roles = frozenset({Role.INPUT, Role.OUTPUT})
+    levels = (
+        MemoryLevel("DRAM", None, Fraction(9), Fraction(9), read_bandwidth=read, write_bandwidth=write),
+        MemoryLevel(
+            "GLB",
+            90,
+            Fraction(2),
+            Fraction(2),
+            double_buffered=True,
+            keeps=near_roles,
+            fanout=Fanout((ArrayAxis("x", 2),), Fraction(0)),
+        ),
+        MemoryLevel("RF", 6, Fraction(1), Fraction(1), double_buffered=True),
+    )
+    engine = Engine("ported", "hierarchy", 16, Fraction(1), Fraction(500), levels)
+    problem = layer_problem(operator, engine, parse_objective("edp"), factors="perfect", storage="uneven")
+    entered, draw, exact = entering(problem), random.Random(3), [0, 0]
+    assert entered
+    assert not entered[0].source
+    for near, inner in zip(near_arrangements(problem), inner_arrangements(problem), strict=False):
+        whole = problem.arranged((*near, *inner))
+        parts = (
+            (filled(inside_part(problem, inner, entered), problem, entered), within, within(whole.space)),
+            (outside_part(problem, near, 0, entered), lambda _space, own=near: around(own), around(near)),
+        )
+        for values in islice(decisions(whole, draw, 400), 30):
+            cycles = evaluate(whole.statement.cycles, values)
+            for place, (part, edges, at) in enumerate(parts):
+                waits = least(having(part, edges(part.space), whole, at, values))[1]
+                assert waits <= cycles
+                exact[place] += waits == cycles
+    assert any(exact)
+
+
 def with_front(problem: LayerProblem, draw: random.Random) -> Counter[str]:
     """Compare random mappings of all arrangements with the front; what they are examples of."""
     seen: Counter[str] = Counter()

@@ -571,6 +571,53 @@ def least_of(part: LayerProblem) -> Fraction | None:
     return min(keys, default=None)
 
 
+@pytest.mark.parametrize("objective", ["energy", "cycles"])
+def test_what_is_told_of_parts_is_never_above_the_optimum(objective: str) -> None:
+    """Nor where it is all that there is to tell, with cycles of computing known."""
+    told: list[Fraction] = []
+    for seed in (11, 13, 16, 21):
+        (machine,) = storages(drawn(seed, 6).minimising(parse_objective(objective)))
+        least = solve(machine, "branch", Limits(seconds=60)).key
+        assert least is not None
+        search = LayerSearch(machine, Limits())
+        bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
+        bounds.begin(bounds.computing())
+        going = True
+        while going:
+            told.append(Fraction(bounds.least) / (least * machine.key_scale))
+            going = bounds.go_on()
+    assert 1 - Fraction(1, 10**9) < max(told) <= 1
+
+
+@pytest.mark.parametrize("kind", [DIVISORS, LEAST])
+def test_what_effort_leaves_open_of_a_list_is_below_all_of_it(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Least keys and energies of a list that was cut short bound those of the whole list."""
+    monkeypatch.setattr(segment_bounds, "is_small", lambda part: False)
+    monkeypatch.setattr(segment_bounds, "_LISTING", 0)
+    problems = (problem for seed in count(7) if has_parts(problem := drawn(seed, 60, kind)))
+    cut = 0
+    for problem in islice(problems, effort(3)):
+        (machine, *_) = storages(problem.minimising(parse_objective("edp")))
+        whole: list[segment_bounds.Survivors] = []
+        for most in (10**9, 10, 160):
+            monkeypatch.setattr(segment_bounds, "_MOST_LISTED", most)
+            search = LayerSearch(machine, Limits())
+            bounds = SegmentBounds(search, Minimum(search, "test"), machine, True, PartTables())
+            search_parts(bounds)
+            left = bounds._look_inside()
+            whole = whole or left
+            assert bounds._inside <= min(every.energy for every in whole) * (1 + 1e-9)
+            for own, every in zip(left, whole, strict=True):
+                assert own.slots == every.slots
+                assert own.key <= every.key * (1 + 1e-9)
+                assert own.energy <= every.energy * (1 + 1e-9)
+                assert own.cycles <= every.cycles
+                cut += own.tiles is None
+    assert cut
+
+
 @pytest.mark.parametrize("seed", [34, 123])
 def test_rising_cutoffs_bound_each_part_anew(seed: int) -> None:
     """What survivors of a lower cutoff spend does not bound what a higher one gives out.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import count
 
@@ -29,7 +30,7 @@ from tilewright.formulation.mapping.problem import LayerProblem
 from tilewright.formulation.mapping.tiles.boundary_tiles import tiles_at
 from tilewright.foundation.arrays import Bools, Floats
 from tilewright.solvers.mapping.arrangements import survivors
-from tilewright.solvers.mapping.arrangements.survivors import Survivors, where_they_meet
+from tilewright.solvers.mapping.arrangements.survivors import Meeting, Survivors, where_they_meet
 
 
 def parts_left(
@@ -49,6 +50,37 @@ def parts_left(
     return machine.stated(machine.arranged_space(slots), slots), entered, outside, within_it
 
 
+def moving(
+    whole: LayerProblem,
+    entered: tuple[Entering, ...],
+    near: Survivors,
+    inner: Survivors,
+    sizes: list[list[int]],
+    figures: list[int],
+) -> Iterator[tuple[float, int]]:
+    """What tiles tell of the energy of handing each tensor inwards, and what a mapping with them spends.
+
+    Parameters
+    ----------
+    sizes : the mapping's tiles in the last near store, and those that enter the array
+    figures : its counts, as `sampled` has them behind energy and cycles
+    """
+    assert near.decisions is not None
+    assert inner.decisions is not None
+    outer, within_it = near.decisions.innermost, inner.decisions.outermost
+    if outer is None or within_it is None:
+        return
+    meeting = Meeting(outer, within_it, whole, entered, lambda energy, _cycles: energy >= 0)
+    places = [
+        int(np.flatnonzero((own.sizes == size).all(axis=1))[0])
+        for own, size in zip((outer, within_it), sizes, strict=True)
+    ]
+    names = [(row.level, row.tensor) for row in whole.statement.traffic]
+    for own, least in zip(entered, meeting._moved, strict=True):
+        at = 4 * names.index((whole.engine.levels[own.source].name, own.tensor.name))
+        yield float(least[tuple(places)]), own.read * figures[at] + own.write * figures[at + 2]
+
+
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("kind", [DIVISORS, LEAST])
 def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
@@ -57,7 +89,7 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
     """Random legal decisions of a whole arrangement: what costs no more than they do has their tiles."""
     if few:
         monkeypatch.setattr(survivors, "_MOST_TILES", 40)
-    draw, legal, fewer, past = random.Random(11), 0, 0, 0
+    draw, legal, fewer, past, handed = random.Random(11), 0, 0, 0, 0
     drawn_problems = (drawn(seed, 40, kind) for seed in count(70))
     loose = (past_a_loose_level(draw, kind) for _ in count())
     problems = (problem for pair in zip(drawn_problems, loose, strict=True) for problem in pair)
@@ -82,17 +114,26 @@ def test_the_tiles_of_a_mapping_meet_below_its_energy_and_cycles(
 
             left = where_they_meet(near, inner, whole, entered, wanted)
             assert left is not None
+            assert sum(own.energy for own in left) <= energy
+            assert max(own.cycles for own in left) <= cycles
             draw.setstate(state)
+            sizes: list[list[int]] = [[], []]
             for selector in whole.space.selectors:  # the same decisions again
                 draw.choice(selector.domain)
             for group in whole.space.groups:
                 row = group.having(group.rows[[draw.randrange(len(group))]])
+                for place, edge in enumerate((around(near.slots)[-1], within(whole.space)[0])):
+                    sizes[place] += tiles_at(whole.space, [edge], row)[0].tolist()
                 for own, edges in ((left[0], around(near.slots)), (left[1], within(whole.space))):
                     assert own.tiles is not None
                     assert (own.tiles[group.name] == tiles_at(whole.space, edges, row)).all(axis=1).any()
+            for moved, spent in moving(whole, entered, near, inner, sizes, figures):
+                handed += moved > 0
+                assert moved <= spent * (1 + 1e-12)
             fewer += sum(
                 len(own.decisions or ()) < len(all_of.decisions or ())
                 for own, all_of in zip(left, (near, inner), strict=True)
             )
     assert past > effort(4)
+    assert handed or few
     assert fewer > effort(4) or few

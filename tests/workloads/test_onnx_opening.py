@@ -16,9 +16,9 @@ from effort import effort
 from hostile_onnx import changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import defs
+from onnx import defs, helper
 from onnx_counter import executed_macs
-from onnx_models import FLOAT, model, node, numbers, value, weights
+from onnx_models import FLOAT, INT64, model, node, numbers, value, weights
 
 from tilewright.foundation.errors import BudgetError, InputError
 from tilewright.workloads.network import Network
@@ -305,9 +305,20 @@ def _endless(rounds: int | None, condition: str) -> onnx.ModelProto:
         body.initializer.append(numbers("on", True, np.bool_))
     elif condition == "computed":
         step.CopyFrom(node("Or", "going yes", "on"))
-    elif condition == "at last":
-        step.CopyFrom(node("Less", "round two", "on"))
-        proto.graph.initializer.append(numbers("two", 2))
+    elif condition in ("numbered", "at last"):
+        step.CopyFrom(node("Less", "round limit", "on"))
+        proto.graph.initializer.append(numbers("limit", 2 if condition == "at last" else 10**9))
+    elif condition in ("counted", "counted down"):
+        step.CopyFrom(node("Greater", "fewer nothing", "on"))
+        minus = helper.make_node("Constant", [], ["minus"], value_int=-1)
+        body.node.extend([minus, node("Add", "left minus", "fewer")])
+        body.node.sort(key=lambda made: made.output[0] not in ("minus", "fewer"))
+        body.initializer.append(numbers("nothing", 0))
+        body.input.append(value("left", INT64, []))
+        body.output.insert(2, value("fewer", INT64, None))
+        loop.input.append("begun")
+        loop.output.insert(1, "left_over")
+        proto.graph.initializer.append(numbers("begun", 3 if condition == "counted down" else 10**9))
     return proto
 
 
@@ -326,21 +337,22 @@ def opened_rounds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return prefixes
 
 
-@pytest.mark.parametrize("condition", ["passed on", "stored", "computed"])
+@pytest.mark.parametrize("condition", ["passed on", "stored", "computed", "numbered", "counted"])
 @pytest.mark.parametrize("rounds", [2**40, None])
 def test_rounds_that_nothing_ends_are_refused_at_once(
     opened_rounds: list[str], rounds: int | None, condition: str
 ) -> None:
     """A loop that opens too many nodes is refused after its first round."""
     with pytest.raises(TooManyNodesError, match="at_last"):
-        Walk(_endless(rounds, condition), Choices())
+        Walk(_endless(rounds, condition), Choices(most=2**12))
     assert len(opened_rounds) == 1
 
 
+@pytest.mark.parametrize("condition", ["at last", "counted down"])
 @pytest.mark.parametrize("rounds", [2**40, None])
-def test_rounds_that_a_condition_ends_are_opened(rounds: int | None) -> None:
+def test_rounds_that_a_condition_ends_are_opened(rounds: int | None, condition: str) -> None:
     """A loop of nearly endless rounds runs as long as its condition holds."""
-    assert imported(_endless(rounds, "at last")).macs == 3 * (2 * 4 * 4 + 2 * 4 * 6)
+    assert imported(_endless(rounds, condition)).macs == 3 * (2 * 4 * 4 + 2 * 4 * 6)
 
 
 def test_steps_of_a_scan_are_refused_at_once(opened_rounds: list[str]) -> None:

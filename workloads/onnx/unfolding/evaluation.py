@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -134,25 +133,53 @@ def evaluated(
             return None
         if shape is not None and math.prod(shape) > MOST_VALUES:
             return None
+    results = [name for name in node.output if name]
+    return calculation([node], {name: values[name] for name in node.input if name}, results, model)()
+
+
+def calculation(
+    nodes: Sequence[onnx.NodeProto],
+    given: Mapping[str, np.ndarray],
+    results: Sequence[str],
+    model: onnx.ModelProto,
+) -> Callable[[], list[np.ndarray] | None]:
+    """Some nodes, to be computed by the onnx package's reference evaluator as often as is asked.
+
+    Parameters
+    ----------
+    nodes : of operations of ONNX itself, without graphs
+    given : values by tensor, those of all operands that no node makes; each call reads them anew
+    results : tensors that are asked for
+    model : whose versions of operations count
+
+    Returns
+    -------
+    Computes the values of the results; nothing where the evaluator fails, and where one is no number
+    """
     from onnx.reference import ReferenceEvaluator  # most models need none
 
-    given = {name: values[name] for name in node.input if name}
-    results = [name for name in node.output if name]
     kinds = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         for name, value in given.items()
     ]
     ends = [onnx.ValueInfoProto(name=name) for name in results]
-    single = helper.make_model(
-        helper.make_graph([node], "node", kinds, ends), opset_imports=list(model.opset_import)
-    )
-    made: list[Any]
-    try:
-        with np.errstate(all="ignore"):
-            made = list(ReferenceEvaluator(single).run(None, given))
-    except MemoryError:
-        raise
-    except Exception:  # the evaluator is another's code and raises anything
+    graph = helper.make_graph(nodes, "nodes", kinds, ends)
+    evaluator: list[ReferenceEvaluator] = []
+
+    def compute() -> list[np.ndarray] | None:
+        try:
+            if not evaluator:
+                evaluator.append(
+                    ReferenceEvaluator(helper.make_model(graph, opset_imports=list(model.opset_import)))
+                )
+            with np.errstate(all="ignore"):
+                made = list(evaluator[0].run(None, dict(given)))
+        except MemoryError:
+            raise
+        except Exception:  # the evaluator is another's code and raises anything
+            return None
+        if all(isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc" for value in made):
+            return [np.asarray(value) for value in made]
         return None
-    whole = all(isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc" for value in made)
-    return [np.asarray(value) for value in made] if whole else None
+
+    return compute

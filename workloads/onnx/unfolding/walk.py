@@ -27,6 +27,7 @@ from tilewright.workloads.onnx.unfolding.evaluation import (
     tensor_type,
 )
 from tilewright.workloads.onnx.unfolding.microsoft import RULES, foreign_types
+from tilewright.workloads.onnx.unfolding.rounds import counted_rounds, goes_on
 
 
 class Walk:
@@ -190,7 +191,7 @@ class Walk:
         asked = chosen(self.choices.trips, node, self.stem(node))
         rounds = self.values.get(node.input[0]) if node.input[0] else None
         most = asked if asked is not None else int(rounds.reshape(())) if rounds is not None else None
-        names = self.begun(body, carried, 2, 1, node.output[0])
+        names = begun = self.begun(body, carried, 2, 1, node.output[0])
         going = self.values.get(node.input[1]) if len(node.input) > 1 and node.input[1] else np.array(True)
         stacked: list[list[str]] = [[] for _ in body.output[1 + len(carried) :]]
         number = 0
@@ -211,8 +212,10 @@ class Walk:
             going = self.values.get(condition)
             going = None if going is None or going.size != 1 else going.reshape(())
             number += 1
-            if number == 1 and (asked is not None or (going is not None and going and _goes_on(body))):
+            if number == 1 and asked is not None:
                 self.foresee(node, body, most)
+            elif number == 1 and going is not None and going:
+                self.foresee_condition(node, body, begun, most)
         if stacked and not number:
             return "runs no round, so that its results are empty"
         for rows, name in zip(stacked, node.output[len(carried) :], strict=True):
@@ -275,6 +278,27 @@ class Walk:
         """
         if rounds is None or rounds * (1 + len(body.node)) > self.choices.most:
             raise TooManyNodesError(node.name or node.op_type)
+
+    def foresee_condition(
+        self, node: onnx.NodeProto, body: onnx.GraphProto, begun: Sequence[str], rounds: int | None
+    ) -> None:
+        """Refuse a ``Loop`` of too many rounds, where it can be told how many its condition leaves.
+
+        Parameters
+        ----------
+        begun : names of the states before the first round
+        rounds : how many there are at most; nothing where only the condition ends them
+        """
+        if goes_on(body):
+            self.foresee(node, body, rounds)
+            return
+        enough = self.choices.most // (1 + len(body.node)) + 1
+        if rounds is None or rounds >= enough:
+            states = dict(zip((value.name for value in body.input[2:]), begun, strict=True))
+            known = {**self.values, **{name: self.values.get(state) for name, state in states.items()}}
+            counted = counted_rounds(body, known, self.source, enough)
+            if counted is not None:
+                self.foresee(node, body, counted)
 
     def stem(self, node: onnx.NodeProto) -> str:
         """A node's name in the file, without the rounds of the loops around it."""
@@ -378,23 +402,6 @@ class Walk:
         for name, reason in self.causes.items():
             made.metadata_props.append(onnx.StringStringEntryProto(key=name, value=reason))
         return made
-
-
-def _goes_on(body: onnx.GraphProto) -> bool:
-    """Whether a loop that goes on after its first round goes on after all others.
-
-    Its condition then follows from what is the same in every round: neither from the round's number nor from
-    a state.
-    """
-    made = {name: node for node in body.node for name in node.output}
-    reached: set[str] = set()
-    waiting = [body.output[0].name]
-    while waiting:
-        name = waiting.pop()
-        if name in made and name not in reached:
-            waiting += [*made[name].input, *captured(made[name])]
-        reached.add(name)
-    return reached.isdisjoint(value.name for i, value in enumerate(body.input) if i != 1)
 
 
 _HELD = frozenset(("If", "Loop", "Scan"))
