@@ -24,6 +24,7 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
+from tilewright.formulation.limits import WATCH
 from tilewright.foundation.caches import leave_no_empty_folder
 from tilewright.foundation.errors import (
     InputError,
@@ -196,8 +197,12 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def _leave(code: int) -> NoReturn:
     """End the process as it stands: to take it apart takes a tenth of a second, and nothing is left to do.
 
-    A solver that did not stop in time must not hold up the exit, nor be cut off from what it uses.
+    A solver that did not stop in time must not hold up the exit, nor be cut off from what it uses.  A thread
+    that looks at limits ends by itself where no solver is left.
     """
+    for thread in threading.enumerate():
+        if thread.name == WATCH:
+            thread.join(0.1)
     if threading.active_count() == 1:
         atexit._run_exitfuncs()
     leave_no_empty_folder()

@@ -2,7 +2,7 @@
 
 Machine code holds no lock and asks nobody; it looks at a flag from step to step, which a thread beside it
 sets once a limit has struck.  A small network is planned in hundreds of short passes, so that one thread
-looks at the limits of all passes under way, and ends where there have been none for a while.
+looks at the limits of all passes under way, and ends where it sees none.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tilewright.formulation.limits import LimitReachedError, Limits
+from tilewright.formulation.limits import WATCH, LimitReachedError, Limits
 from tilewright.foundation.arrays import Bytes
 
 STEP = 0.05
 """Seconds between two looks at the limits."""
-
-IDLE = 20
-"""Looks in a row without a pass after which the thread ends."""
 
 
 class _Watch:
@@ -42,7 +39,7 @@ class _Watch:
         with self._lock:
             self._passes[id(flag)] = limits, flag
             if self._thread is None:
-                self._thread = threading.Thread(target=self._look, name="limits", daemon=True)
+                self._thread = threading.Thread(target=self._look, name=WATCH, daemon=True)
                 self._thread.start()
 
     def end(self, flag: Bytes) -> None:
@@ -51,16 +48,14 @@ class _Watch:
             self._passes.pop(id(flag), None)
 
     def _look(self) -> None:
-        idle = 0
         while True:
             time.sleep(STEP)
             with self._lock:
-                for limits, flag in self._passes.values():
-                    flag[0] |= limits.expired
-                idle = 0 if self._passes else idle + 1
-                if idle >= IDLE:
+                if not self._passes:
                     self._thread = None
                     return
+                for limits, flag in self._passes.values():
+                    flag[0] |= limits.expired
 
 
 _WATCH = _Watch()

@@ -3,9 +3,9 @@
 First come plans of several kinds, each in a part of the time: atoms of shared layers (`atomic`); streams
 where energy alone counts or plans are quick (`streams`); unless these lead for an energy, layouts of all
 layers (`layouts`); then chains of segments (`kapla`), resource allocation trees (`set`), and other cuts of
-small networks.  Afterwards neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds more
-often.  All runs in one thread: two that build plans wait for each other's interpreter
-(docs/tiled-methods.md).
+small networks.  Afterwards neighbourhoods of the best plans of every kind (`lns`) are visited, where more was
+gained for the seconds more often.  All runs in one thread: two that build plans wait for each other's
+interpreter (docs/tiled-methods.md).
 """
 
 from __future__ import annotations

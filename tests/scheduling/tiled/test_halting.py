@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from tilewright.formulation.limits import Limits
+from tilewright.formulation.limits import WATCH, Limits
 from tilewright.formulation.scheduling.tiled import halting as module
 from tilewright.formulation.scheduling.tiled.halting import halting
 
@@ -28,7 +28,7 @@ def looked(looks: int = 2) -> None:
         clock, seen = Clock(), threading.Event()
 
         def told(clock: Clock = clock, seen: threading.Event = seen) -> float:
-            if threading.current_thread().name == "limits":
+            if threading.current_thread().name == WATCH:
                 seen.set()
             return clock()
 
@@ -64,8 +64,7 @@ def test_a_pass_after_the_end_is_told_at_once() -> None:
 
 def test_many_passes_share_a_thread_that_ends_when_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_WATCH", watch := module._Watch())
-    monkeypatch.setattr(module, "STEP", 0.001)
-    monkeypatch.setattr(module, "IDLE", 3)
+    monkeypatch.setattr(module, "STEP", 0.01)
     threads = set()
     for _ in range(50):
         with halting(Limits(60.0)):
