@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
@@ -24,7 +25,6 @@ from tilewright.cli.terminal.clock import call
 from tilewright.cli.terminal.command import PROGRAM, command
 from tilewright.cli.terminal.console import error_line, give_up, note_line, standard, tell
 from tilewright.cli.terminal.signals import Interruption, ignore_signals, interrupt_on_signals
-from tilewright.formulation.limits import WATCH
 from tilewright.foundation.caches import leave_no_empty_folder
 from tilewright.foundation.errors import (
     InputError,
@@ -52,6 +52,9 @@ VERBS = {
     "doctor": "tilewright.cli.doctor:doctor_command",
 }
 """Module and function of every verb, in the order of the help."""
+
+GRACE = 0.1
+"""Seconds for which the end waits for other threads."""
 
 _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
@@ -197,12 +200,13 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def _leave(code: int) -> NoReturn:
     """End the process as it stands: to take it apart takes a tenth of a second, and nothing is left to do.
 
-    A solver that did not stop in time must not hold up the exit, nor be cut off from what it uses.  A thread
-    that looks at limits ends by itself where no solver is left.
+    A solver that did not stop in time must not hold up the exit, nor be cut off from what it uses.  What
+    looks at limits for it ends by itself, within the grace, where there is no solver any more.
     """
+    until = time.monotonic() + GRACE
     for thread in threading.enumerate():
-        if thread.name == WATCH:
-            thread.join(0.1)
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
     if threading.active_count() == 1:
         atexit._run_exitfuncs()
     leave_no_empty_folder()

@@ -12,10 +12,6 @@ from tilewright.formulation.stopping import NEVER, Either, Gap, Running, Seconds
 from tilewright.foundation.errors import TilewrightError
 
 
-WATCH = "limits"
-"""Name of a thread that looks at limits for machine code, and ends by itself."""
-
-
 class LimitReachedError(TilewrightError):
     """A limit struck within something of which a part is of no use, such as laying out a problem."""
 

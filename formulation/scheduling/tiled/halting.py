@@ -15,11 +15,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tilewright.formulation.limits import WATCH, LimitReachedError, Limits
+from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.foundation.arrays import Bytes
 
 STEP = 0.05
 """Seconds between two looks at the limits."""
+
+WATCH = "limits"
+"""Name of the thread that looks at them."""
 
 
 class _Watch:

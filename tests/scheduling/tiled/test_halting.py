@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from tilewright.formulation.limits import WATCH, Limits
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled import halting as module
-from tilewright.formulation.scheduling.tiled.halting import halting
+from tilewright.formulation.scheduling.tiled.halting import WATCH, halting
 
 
 class Clock:
