@@ -97,14 +97,13 @@ class Climb:
         """The best start so far."""
         return min((climber.start for climber in self._climbers), key=_key)
 
-    def go_on(self, within: Limits, most: int, in_vain: int = FRUITLESS) -> None:
+    def go_on(self, within: Limits, most: int) -> None:
         """Move on until a limit strikes, or many moves in a row gain nothing.
 
         Parameters
         ----------
         within : limits after which no further plan is begun; the better start has the last part of the time
         most : moves at most
-        in_vain : moves in a row without a gain after which this ends
         """
         shared, vain = within.share(SHARED), 0
         with suppress(LimitReachedError):
@@ -113,7 +112,7 @@ class Climb:
                 self._climbers += _at_home(self.best, self._stages, self._numbers)
                 self._tried |= {_choice(climber.start) for climber in self._climbers}
             for _ in range(most):
-                if vain > in_vain or within.expired or self._stages.search.done:
+                if vain > FRUITLESS or within.expired or self._stages.search.done:
                     break
                 if shared.expired or 2 * self._fruitless > FRUITLESS:
                     self._climbers = [min(self._climbers, key=lambda climber: _key(climber.start))]

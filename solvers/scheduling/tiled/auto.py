@@ -83,9 +83,8 @@ QUICK_STREAMS = _Part(0.1, 0.0, 0.1)
 CUTS = _Part(0.6, 0.0, 0.6)
 """The time for other cuts of small networks where cycles count."""
 
-IN_VAIN, IN_VAIN_BEHIND, MOVES = 80, 30, 8
-"""Moves in cuts in a row without a gain after which other plans have a turn, where plans of atoms are close
-to the best, and where they are not; and the moves of a later turn."""
+MOVES = 8
+"""Moves in cuts of a turn among neighbourhoods."""
 
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
@@ -218,7 +217,7 @@ class _Portfolio:
         """So many moves in cuts at most; their plan is kept where it is better."""
         assert self.starts is not None
         assert self.cuts is not None
-        self.cuts.go_on(within, moves, IN_VAIN if site.hopeful(self.search) else IN_VAIN_BEHIND)
+        self.cuts.go_on(within, moves)
         before, start = self.starts.leader, self.cuts.best
         if before is None or start.judged[0] < before.judged[0]:
             self.starts.leader = start

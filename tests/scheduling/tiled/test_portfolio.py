@@ -126,30 +126,19 @@ def test_layouts_are_compared_once_they_are_smoothed(
 
 def test_moves_in_cuts_go_on_among_neighbourhoods(monkeypatch: pytest.MonkeyPatch) -> None:
     """First as many as there may be, until many gain nothing, then some at a time."""
-    moves: list[tuple[int, int]] = []
-    monkeypatch.setattr(Climb, "go_on", lambda _, within, most, in_vain: moves.append((most, in_vain)))
+    moves: list[int] = []
+    monkeypatch.setattr(Climb, "go_on", lambda _, within, most: moves.append(most))
     monkeypatch.setattr(Starts, "best", lambda self, within=None: self.go_on())
     for quick in ("settle", "visit"):
         monkeypatch.setattr(Neighbourhoods, quick, lambda *_: None)
     portfolio = auto._Portfolio(search_on("edp", Limits()), room=0.5, steps=1000)
     portfolio.begin_atoms()
     portfolio.climb_cuts()
-    assert moves == [(1000, auto.IN_VAIN)]
+    assert moves == [1000]
     assert portfolio.starts is not None
     portfolio.starts.ended = True
     portfolio.visit(20)
-    assert set(moves[1:]) == {(auto.MOVES, auto.IN_VAIN)}
-
-
-def test_cuts_where_atoms_lie_behind_are_left_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    moves: list[int] = []
-    monkeypatch.setattr(Climb, "go_on", lambda _, within, most, in_vain: moves.append(in_vain))
-    monkeypatch.setattr(Starts, "best", lambda self, within=None: self.go_on())
-    portfolio = auto._Portfolio(search_on("edp", Limits()), room=0.5, steps=1000)
-    portfolio.begin_atoms()
-    monkeypatch.setattr(auto, "HOPEFUL", 0)  # whatever is best, it is far ahead
-    portfolio.climb_cuts()
-    assert moves == [auto.IN_VAIN_BEHIND]
+    assert set(moves[1:]) == {auto.MOVES}
 
 
 @pytest.mark.parametrize(

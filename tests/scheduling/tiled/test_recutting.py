@@ -95,7 +95,7 @@ def test_a_start_with_homes_on_the_whole_machine_takes_turns(monkeypatch: pytest
     monkeypatch.setattr(recutting, "FRUITLESS", 20)
     machine = search.problem.problem.machine
     small = start_of(search, region=len(regions(machine)) - 1)
-    Climb(small, Stages(search, "test"), random.Random(1)).go_on(search.limits, 1000, in_vain=20)
+    Climb(small, Stages(search, "test"), random.Random(1)).go_on(search.limits, 1000)
     assert set(moved[:10]) == {small.region.name, whole(machine).name}
     assert len(set(moved[12:])) == 1
     assert len(moved) == 21
@@ -185,16 +185,3 @@ def test_a_climb_that_was_left_goes_on_where_it_was() -> None:
         ends.append(climb.best)
     assert ends[0].sizes == ends[1].sizes
     assert ends[0].judged[0] == ends[1].judged[0]
-
-
-def test_a_climb_is_left_after_so_many_moves_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both starts are kept for a later go."""
-    search = search_of(1)
-    moved: list[bool] = []
-    monkeypatch.setattr(recutting, "varied", lambda climber, *_: moved.append(climber.start.homes is None))
-    climb = Climb(start_of(search), Stages(search, "test"), random.Random(1))
-    climb.go_on(search.limits, 1000, in_vain=20)
-    assert len(moved) == 21
-    climb.go_on(search.limits, 8, in_vain=20)
-    assert len(moved) == 29
-    assert set(moved[-2:]) == {True, False}
