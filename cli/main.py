@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
@@ -51,6 +52,9 @@ VERBS = {
     "doctor": "tilewright.cli.doctor:doctor_command",
 }
 """Module and function of every verb, in the order of the help."""
+
+GRACE = 0.1
+"""Seconds for which the end waits for other threads."""
 
 _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
@@ -196,8 +200,13 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 def _leave(code: int) -> NoReturn:
     """End the process as it stands: to take it apart takes a tenth of a second, and nothing is left to do.
 
-    A solver that did not stop in time must not hold up the exit, nor be cut off from what it uses.
+    A solver that did not stop in time must not hold up the exit, nor be cut off from what it uses.  What
+    looks at limits for it ends by itself, within the grace, where there is no solver any more.
     """
+    until = time.monotonic() + GRACE
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, until - time.monotonic()))
     if threading.active_count() == 1:
         atexit._run_exitfuncs()
     leave_no_empty_folder()

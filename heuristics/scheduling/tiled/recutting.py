@@ -62,7 +62,7 @@ QUICK_MAPPINGS = ("zigzag", "matching", "nearest")
 """Ways to place that take little time."""
 
 FRUITLESS = 300
-"""Moves in a row without a gain, after which a climb ends."""
+"""Moves in a row without a gain after which a climb ends; after half of them only the better start moves."""
 
 WORSE = Fraction(8, 5)
 """How many times as bad the first plan may have been before it was smoothed."""
@@ -71,40 +71,64 @@ ROUGHER = Fraction(9, 8)
 """A plan that is that many times as bad as the best one was before it was smoothed is left."""
 
 SHARED = 0.8
-"""Part of the time in which two starts take turns."""
+"""Part of the time in which two starts take turns at most."""
 
 
-def climbed(start: Start, stages: Stages, numbers: random.Random, within: Limits, most: int) -> Start:
-    """The best start that moves lead to until a limit strikes, or many in a row gain nothing.
+class Climb:
+    """The best start that moves lead to; two starts take turns.
 
-    Two starts take turns: the given one, with all layers on its engines, and one with homes for each layer,
-    until little of the time is left for the better one.
+    One is given, with all layers on its engines, the other has homes for each layer.
 
     Parameters
     ----------
+    start : where the climb begins
     stages : what makes plans
     numbers : which draw the moves
-    within : limits after which no further plan is begun
-    most : moves at most
     """
-    fruitless, shared = 0, within.share(SHARED)
-    with suppress(LimitReachedError):
-        climbers = [Climber(start, WORSE * _key(start)), *_at_home(start, stages, numbers)]
-        tried = {_choice(climber.start) for climber in climbers}
-        for at in range(most):
-            if fruitless > FRUITLESS or within.expired or stages.search.done:
-                break
-            if shared.expired or 2 * fruitless > FRUITLESS:
-                climbers = [min(climbers, key=lambda climber: _key(climber.start))]
-            turn = at % len(climbers)
-            before = climbers[turn]
-            moved = varied(before, stages, numbers, f"{stages.name} cuts", tried)
-            better = moved is not None and _key(moved.start) < _key(before.start)
-            fruitless = 0 if better else fruitless + 1
-            if moved is not None and _key(moved.start) <= _key(before.start):
-                climbers[turn] = moved
-            start = min((climber.start for climber in climbers), key=_key)
-    return start
+
+    def __init__(self, start: Start, stages: Stages, numbers: random.Random) -> None:
+        self._stages, self._numbers = stages, numbers
+        self._climbers = [Climber(start, WORSE * _key(start))]
+        self._tried = {_choice(start)}
+        self._housed, self._fruitless, self._turn = False, 0, 0
+
+    @property
+    def best(self) -> Start:
+        """The best start so far."""
+        return min((climber.start for climber in self._climbers), key=_key)
+
+    def go_on(self, within: Limits, most: int) -> None:
+        """Move on until a limit strikes, or many moves in a row gain nothing.
+
+        Parameters
+        ----------
+        within : limits after which no further plan is begun; the better start has the last part of the time
+        most : moves at most
+        """
+        shared, vain = within.share(SHARED), 0
+        with suppress(LimitReachedError):
+            if not (self._housed or within.expired):
+                self._housed = True
+                self._climbers += _at_home(self.best, self._stages, self._numbers)
+                self._tried |= {_choice(climber.start) for climber in self._climbers}
+            for _ in range(most):
+                if vain > FRUITLESS or within.expired or self._stages.search.done:
+                    break
+                if shared.expired or 2 * self._fruitless > FRUITLESS:
+                    self._climbers = [min(self._climbers, key=lambda climber: _key(climber.start))]
+                vain = 0 if self._move() else vain + 1
+
+    def _move(self) -> bool:
+        """One move of the start whose turn it is; whether that gains anything."""
+        turn = self._turn % len(self._climbers)
+        self._turn += 1
+        before = self._climbers[turn]
+        moved = varied(before, self._stages, self._numbers, f"{self._stages.name} cuts", self._tried)
+        better = moved is not None and _key(moved.start) < _key(before.start)
+        self._fruitless = 0 if better else self._fruitless + 1
+        if moved is not None and _key(moved.start) <= _key(before.start):
+            self._climbers[turn] = moved
+        return better
 
 
 @dataclass(frozen=True)

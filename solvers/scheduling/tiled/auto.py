@@ -2,10 +2,10 @@
 
 First come plans of several kinds, each in a part of the time: atoms of shared layers (`atomic`); streams
 where energy alone counts or plans are quick (`streams`); unless these lead for an energy, layouts of all
-layers (`layouts`); then resource allocation trees (`set`) and chains of segments (`kapla`).  Afterwards
-neighbourhoods of the best plans of every kind (`lns`) are visited, where more was gained for the seconds more
-often.  All runs in one thread: two that build plans wait for each other's interpreter
-(docs/tiled-methods.md).
+layers (`layouts`); then chains of segments (`kapla`), resource allocation trees (`set`), and other cuts of
+small networks.  Afterwards neighbourhoods of the best plans of every kind (`lns`) are visited, where more was
+gained for the seconds more often.  All runs in one thread: two that build plans wait for each other's
+interpreter (docs/tiled-methods.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tilewright.heuristics.scheduling.tiled.coarsening import affordable
 from tilewright.heuristics.scheduling.tiled.kapla.methods import Kapla
 from tilewright.heuristics.scheduling.tiled.layouts.method import LayoutStart, started
 from tilewright.heuristics.scheduling.tiled.planning import PlanHeuristic
-from tilewright.heuristics.scheduling.tiled.recutting import MOST_ATOMS, climbed
+from tilewright.heuristics.scheduling.tiled.recutting import MOST_ATOMS, Climb
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.set.methods import GrownTrees
 from tilewright.heuristics.scheduling.tiled.stages import Stages
@@ -83,6 +83,9 @@ QUICK_STREAMS = _Part(0.1, 0.0, 0.1)
 CUTS = _Part(0.6, 0.0, 0.6)
 """The time for other cuts of small networks where cycles count."""
 
+MOVES = 8
+"""Moves in cuts of a turn among neighbourhoods."""
+
 LAYING = 3.5
 """Times as long as to the first plan of atoms it takes to the first one of few layouts (2.9 to more than 5 on
 a busy machine), and half as long again to that of all."""
@@ -97,11 +100,11 @@ INSTEAD = 0.5
 LIKELY, SEVERAL = 3, 2
 """Plans of layouts that are smoothed a few times, and how many of them, the best then, go on."""
 
-TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part], ...] = (
-    (GrownTrees, _Part(0.08, 1.2, 0.25)),
-    (Kapla, _Part(0.06, 1.0, 0.25)),
+TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part, int], ...] = (
+    (Kapla, _Part(0.06, 1.0, 0.25), 1),
+    (GrownTrees, _Part(0.08, 1.2, 0.25), 2),
 )
-"""Methods on trees, and the time that each may take."""
+"""Methods on trees, the time that each may take, and with which power of the layers what it needs rises."""
 
 LARGE = 30
 """Layers from which on methods on trees need those seconds; fewer layers need fewer."""
@@ -158,10 +161,12 @@ class _Portfolio:
     Parameters
     ----------
     room : part of the buffer that an atom may need
-    steps : moves in cuts at most
+    steps : moves in cuts at most before neighbourhoods are visited
     failures : why there is no plan of a kind: what does not fit, or the limit that struck before
     starts : of plans of atoms, some of which wait until others have been begun
     tried : what trying those brought
+    cuts : moves in cuts of a small network, from the best of these
+    recut : what those brought
     laying : seconds that layouts are expected to need until their first plan is there
     """
 
@@ -172,6 +177,8 @@ class _Portfolio:
     failures: list[InputError | LimitReachedError] = field(default_factory=list)
     starts: Starts | None = None
     tried: Yield = field(default_factory=Yield)
+    cuts: Climb | None = None
+    recut: Yield = field(default_factory=Yield)
     laying: float = 0.0
 
     def attempt(self, begin: Callable[[], None]) -> None:
@@ -194,10 +201,27 @@ class _Portfolio:
         if not scarce:
             start = self.starts.best(ATOMS.of(self.search))
         if start is not None:
-            if self.search.problem.problem.objective.delay_power and start.judged[1].dag.tasks <= MOST_ATOMS:
-                numbers, within = random.Random(self.search.limits.seed), CUTS.of(self.search)
-                start = self.starts.leader = climbed(start, stages, numbers, within, self.steps)
             self._add("atoms", start)
+
+    def climb_cuts(self) -> None:
+        """Other cuts of a small network where cycles count, until many in a row gain nothing."""
+        start = None if self.starts is None else self.starts.leader
+        if start is None or self.sites[0].kind != "atoms" or start.judged[1].dag.tasks > MOST_ATOMS:
+            return
+        if self.search.problem.problem.objective.delay_power:
+            numbers, within = random.Random(self.search.limits.seed), CUTS.of(self.search)
+            self.cuts = Climb(start, Stages(self.search, self._name("atoms")), numbers)
+            self._climb(self.sites[0], within, self.steps)
+
+    def _climb(self, site: _Site, within: Limits, moves: int) -> None:
+        """So many moves in cuts at most; their plan is kept where it is better."""
+        assert self.starts is not None
+        assert self.cuts is not None
+        self.cuts.go_on(within, moves)
+        before, start = self.starts.leader, self.cuts.best
+        if before is None or start.judged[0] < before.judged[0]:
+            self.starts.leader = start
+            self._replace(site, start, FEW)
 
     def begin_streams(self) -> None:
         """Plans of streams where energy alone counts, more where they lead, and where plans are quick."""
@@ -248,8 +272,8 @@ class _Portfolio:
         best = _Best()
         atoms_alone = all(site.kind == "atoms" for site in self.sites)
         small = min(1.0, len(self.search.problem.problem.units) / LARGE)
-        for method, part in TREES:
-            part = replace(part, seconds=small * part.seconds)
+        for method, part, power in TREES:
+            part = replace(part, seconds=small**power * part.seconds)
             if atoms_alone:
                 part = replace(part, most=INSTEAD)
             if self.sites and part.starved(self.search):
@@ -286,19 +310,27 @@ class _Portfolio:
                 float(best / site.near.best[0]) ** BEHIND if best and site.smoothed else 1.0
                 for site in self.sites
             ]
-            if self.starts is not None and not self.starts.ended and self.sites[0].kind == "atoms":
-                ways, worth = [*ways, self.tried], [*worth, worth[0]]
-            turn = next_turn(ways, worth)
-            site = self.sites[turn % len(self.sites)]  # further starts belong to the first
+            further: list[Callable[[_Site], None]] = []  # which belong to the first site
+            if self.sites[0].kind == "atoms":
+                if self.starts is not None and not self.starts.ended:
+                    further, ways = [*further, self._try_start], [*ways, self.tried]
+                if self.cuts is not None:
+                    further, ways = [*further, self._try_cuts], [*ways, self.recut]
+            turn = next_turn(ways, [*worth, *(worth[0] for _ in further)])
+            site = self.sites[turn if turn < len(self.sites) else 0]
             before, begun = site.near.best[0], clock()
             if turn >= len(self.sites):
-                self._try_start(site)
+                further[turn - len(self.sites)](site)
             elif site.smoothed:
                 site.near.visit()
             else:
                 site.smooth(self.search)
             gain = float(1 - site.near.best[0] / before) if before else 0.0
             ways[turn].note(gain, clock() - begun)
+
+    def _try_cuts(self, site: _Site) -> None:
+        """Some moves in cuts."""
+        self._climb(site, self.search.limits, MOVES)
 
     def _try_start(self, site: _Site) -> None:
         """Try one more start; the plan of the best of all is smoothed, and kept if that is better."""
@@ -367,6 +399,7 @@ class Auto(PlanHeuristic):
         portfolio.attempt(portfolio.begin_streams)
         portfolio.attempt(portfolio.begin_layouts)
         portfolio.attempt(portfolio.begin_trees)
+        portfolio.attempt(portfolio.climb_cuts)
         portfolio.go_on_with_atoms()
         portfolio.visit(self.steps)
         if search.answer is None and portfolio.failures:

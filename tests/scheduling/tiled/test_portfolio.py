@@ -16,6 +16,7 @@ from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
 from tilewright.heuristics.scheduling.tiled.baselines import LayerSequential
 from tilewright.heuristics.scheduling.tiled.layouts import method
 from tilewright.heuristics.scheduling.tiled.layouts.method import price_of
+from tilewright.heuristics.scheduling.tiled.recutting import Climb
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 from tilewright.heuristics.scheduling.tiled.starts import Start, Starts
 from tilewright.solvers.scheduling.tiled import auto
@@ -121,6 +122,23 @@ def test_layouts_are_compared_once_they_are_smoothed(
     assert smoothed == [0, 1, 2]
     after = sorted(first[i] - key * gains[i] / 100 for i in smoothed)
     assert [site.near.best[0] for site in portfolio.sites] == after[:2]
+
+
+def test_moves_in_cuts_go_on_among_neighbourhoods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """First as many as there may be, until many gain nothing, then some at a time."""
+    moves: list[int] = []
+    monkeypatch.setattr(Climb, "go_on", lambda _, within, most: moves.append(most))
+    monkeypatch.setattr(Starts, "best", lambda self, within=None: self.go_on())
+    for quick in ("settle", "visit"):
+        monkeypatch.setattr(Neighbourhoods, quick, lambda *_: None)
+    portfolio = auto._Portfolio(search_on("edp", Limits()), room=0.5, steps=1000)
+    portfolio.begin_atoms()
+    portfolio.climb_cuts()
+    assert moves == [1000]
+    assert portfolio.starts is not None
+    portfolio.starts.ended = True
+    portfolio.visit(20)
+    assert set(moves[1:]) == {auto.MOVES}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tilewright.formulation.scheduling.tiled.search import TiledGoal, TiledSearc
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import recutting
 from tilewright.heuristics.scheduling.tiled.atomic import AtomicDataflow
-from tilewright.heuristics.scheduling.tiled.recutting import Choice, Climber, climbed, recut, varied
+from tilewright.heuristics.scheduling.tiled.recutting import Choice, Climb, Climber, recut, varied
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.regions import regions, whole
 from tilewright.heuristics.scheduling.tiled.size_menus import balanced_sizes
@@ -34,6 +34,13 @@ def search_of(seed: int, limits: Limits | None = None, objective: str = "ed2p") 
         batch=2,
     )
     return TiledSearch(TiledGoal(problem), limits or Limits(), exact=False)
+
+
+def climbed(search: TiledSearch, start: Start, seed: int, most: int, within: Limits | None = None) -> Start:
+    """The best start after so many moves."""
+    climb = Climb(start, Stages(search, "test"), random.Random(seed))
+    climb.go_on(within or search.limits, most)
+    return climb.best
 
 
 def start_of(search: TiledSearch, region: int = 0) -> Start:
@@ -68,7 +75,7 @@ def test_a_climb_ends_no_worse_than_it_began(seed: int) -> None:
     """Its plan is that of its sizes, order and region, as the evaluator has it."""
     search = search_of(seed)
     start = start_of(search)
-    end = climbed(start, Stages(search, "test"), random.Random(seed), search.limits, 40)
+    end = climbed(search, start, seed, 40)
     problem, (key, answer) = search.problem.problem, end.judged
     assert key <= start.judged[0]
     assert key == search.problem.judge(answer).key
@@ -88,7 +95,7 @@ def test_a_start_with_homes_on_the_whole_machine_takes_turns(monkeypatch: pytest
     monkeypatch.setattr(recutting, "FRUITLESS", 20)
     machine = search.problem.problem.machine
     small = start_of(search, region=len(regions(machine)) - 1)
-    assert climbed(small, Stages(search, "test"), random.Random(1), search.limits, 1000).judged
+    Climb(small, Stages(search, "test"), random.Random(1)).go_on(search.limits, 1000)
     assert set(moved[:10]) == {small.region.name, whole(machine).name}
     assert len(set(moved[12:])) == 1
     assert len(moved) == 21
@@ -123,7 +130,7 @@ def test_a_climb_makes_no_plan_twice(monkeypatch: pytest.MonkeyPatch, seed: int)
     monkeypatch.setattr(Stages, "rough", noted)
     monkeypatch.setattr(recutting, "varied", checked)
     search = search_of(seed, objective="makespan")
-    climbed(start_of(search), Stages(search, "test"), random.Random(seed), search.limits, 160)
+    climbed(search, start_of(search), seed, 160)
     assert again
 
 
@@ -131,7 +138,7 @@ def test_a_climb_ends_with_its_limits() -> None:
     """No move is made without time, and the start is what is left."""
     search = search_of(2)
     start = start_of(search)
-    assert climbed(start, Stages(search, "test"), random.Random(0), Limits(0.0), 40) is start
+    assert climbed(search, start, 0, 40, Limits(0.0)) is start
 
 
 def test_moves_that_need_too_many_atoms_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +169,19 @@ def test_the_best_start_of_few_moves_is_reproduced() -> None:
         search = search_of(5)
         first = AtomicDataflow().starts(search, Stages(search, "test")).go_on()
         assert first is not None
-        ends.append(climbed(first, Stages(search, "test"), random.Random(7), search.limits, 12))
+        ends.append(climbed(search, first, 7, 12))
+    assert ends[0].sizes == ends[1].sizes
+    assert ends[0].judged[0] == ends[1].judged[0]
+
+
+def test_a_climb_that_was_left_goes_on_where_it_was() -> None:
+    """Moves in several goes lead to the plan of as many in a row."""
+    ends = []
+    for goes in ((24,), (8, 8, 8)):
+        search = search_of(5)
+        climb = Climb(start_of(search), Stages(search, "test"), random.Random(7))
+        for most in goes:
+            climb.go_on(search.limits, most)
+        ends.append(climb.best)
     assert ends[0].sizes == ends[1].sizes
     assert ends[0].judged[0] == ends[1].judged[0]
