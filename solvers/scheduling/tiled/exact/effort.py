@@ -18,14 +18,17 @@ EARLY_ANNEAL_SHARE = 0.2
 ANNEAL_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 
-TRIALS = 5_000
+TRIALS = 1_000
 """Changes per atom, at most."""
 
-HEAT = 0.01
+HEAT = 0.002
 """Temperature at first, as a relative change of the objective."""
 
-ORDERS = 0.15
+ORDERS = 0.7
 """Part of the changes that move an atom."""
+
+REPAIRS = 20
+"""Changes of transfers by which a plan with an atom moved settles before it is judged."""
 
 CHANGES = 2
 """Changes per pair of transfers where order and places stand."""
