@@ -262,8 +262,9 @@ def test_annealing_judges_round_plans_and_finds_better_ones() -> None:
             movements = other
     assert len(orders) > 20
     search: TiledSearch = TiledSearch(space, Limits(60, threads=1, deterministic=True))
-    search.offer(AtomicPlan(case.dag, first), "heuristics", Origin.HEURISTIC)
-    annealed_together(search, 1.0, 0, trials=10)
+    given = AtomicPlan(case.dag, first)
+    search.offer(given, "heuristics", Origin.HEURISTIC)
+    annealed_together(search, given, 1.0, 0, trials=10)
     assert search.key is not None
     assert search.key < begun
     assert {point.source for point in search.trace} == {"heuristics", "annealing"}

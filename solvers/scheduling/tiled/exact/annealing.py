@@ -113,23 +113,22 @@ def changed(movements: Movements, random_numbers: Random, key: Key) -> Movements
     return None
 
 
-def annealed_together(search: TiledSearch, share: float, turn: int, trials: int) -> None:
-    """Offer round plans with order, places and transfers annealed together from those of the best plan.
+def annealed_together(search: TiledSearch, given: AtomicPlan, share: float, turn: int, trials: int) -> None:
+    """Offer round plans with order, places and transfers annealed together from those of a plan.
 
     Parameters
     ----------
-    search : takes the plans; without one to begin with nothing happens
+    search : takes the plans
+    given : a legal round plan
     share : part of the time left that this may take
     turn : which annealing of the search it is; each draws other changes
     trials : per atom, at most
     """
-    if search.answer is None:
-        return
     limits = search.limits.share(share)
     within = search.within(replace(limits, seed=limits.seed + turn))
-    moves = trials * search.answer.dag.tasks
+    moves = trials * given.dag.tasks
     method = TwoStages(moves=moves, spread=1, heat=effort.HEAT)
-    method.anneal(within, search.answer, partial(changed, key=search.problem.key), "annealing")
+    method.anneal(within, given, partial(changed, key=search.problem.key), "annealing")
 
 
 def annealed(search: TiledSearch, given: AtomicPlan, share: float) -> None:
