@@ -109,6 +109,15 @@ class AtomicDag:
         return outline(self.units, self.tasks, np.diff(self.read_starts[self.base]), self.engine)
 
     @cached_property
+    def energies(self) -> tuple[float, float, float]:
+        """pJ of all tasks inside their engines: operations, registers, and buffers."""
+        return (
+            float(self.compute_energy.sum()),
+            float(self.register_energy.sum()),
+            float(self.buffer_energy.sum()),
+        )
+
+    @cached_property
     def needs(self) -> Int64s:
         """Bytes that must be in the buffer while a task runs: what it reads, and its result."""
         sums = np.concatenate([[0], np.cumsum(self.block_bytes[self.reads])])

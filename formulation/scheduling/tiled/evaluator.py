@@ -147,6 +147,35 @@ def parts_of(
     )
 
 
+def whole_cycles(end: float) -> int:
+    """The cycle in which a plan has ended, of its end as the kernels add it up."""
+    return math.ceil(end - 1e-6)
+
+
+def energy_of(dag: AtomicDag, machine: TiledMachine, totals: Floats, cycles: int) -> Energy:
+    """Energy of a plan that transfers so much in so many cycles.
+
+    Parameters
+    ----------
+    dag, machine : what runs where
+    totals : bytes, as `timing_kernel.run` returns them
+    cycles : from start to end
+    """
+    engine = machine.engine
+    compute, registers, buffer = dag.energies
+    return Energy(
+        compute=compute,
+        registers=registers,
+        buffer=buffer
+        + float(totals[timing_kernel.BUFFERS_READ]) * engine.buffer_read_energy
+        + float(totals[timing_kernel.BUFFERS_WRITTEN]) * engine.buffer_write_energy,
+        network=float(totals[timing_kernel.HOP_BYTES]) * machine.hop_energy,
+        dram=float(totals[timing_kernel.DRAM_READ] + totals[timing_kernel.DRAM_WRITTEN])
+        * machine.dram_energy,
+        static=engine.static_power * machine.engines * cycles,
+    )
+
+
 def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
     """Cycles, energy and traffic of a plan.
 
@@ -173,19 +202,8 @@ def evaluate(dag: AtomicDag, machine: TiledMachine, plan: Plan) -> Evaluation:
         net=net,
         steps=plan.steps,
     )
-    cycles, unlinked, compute = (math.ceil(end - 1e-6) for end in begin[-1])
-    engine = machine.engine
-    energy = Energy(
-        compute=float(dag.compute_energy.sum()),
-        registers=float(dag.register_energy.sum()),
-        buffer=float(dag.buffer_energy.sum())
-        + float(totals[timing_kernel.BUFFERS_READ]) * engine.buffer_read_energy
-        + float(totals[timing_kernel.BUFFERS_WRITTEN]) * engine.buffer_write_energy,
-        network=float(totals[timing_kernel.HOP_BYTES]) * machine.hop_energy,
-        dram=float(totals[timing_kernel.DRAM_READ] + totals[timing_kernel.DRAM_WRITTEN])
-        * machine.dram_energy,
-        static=engine.static_power * machine.engines * cycles,
-    )
+    cycles, unlinked, compute = (whole_cycles(end) for end in begin[-1])
+    energy, engine = energy_of(dag, machine, totals, cycles), machine.engine
     power = machine.macs_per_cycle
     return Evaluation(
         cycles=cycles,

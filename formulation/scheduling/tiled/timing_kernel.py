@@ -14,6 +14,9 @@ from tilewright.foundation.compiled import compiled
 DRAM_READ, DRAM_WRITTEN, HOP_BYTES, BUFFERS_READ, BUFFERS_WRITTEN = range(5)
 """Places in the totals of a plan, bytes; those of routers count once per link."""
 
+TOTALS = 5
+"""How many these are."""
+
 ALL, UNLINKED, COMPUTE = range(3)
 """Columns of times: with everything, without the network's links, and without any transfer."""
 
@@ -55,7 +58,7 @@ def run(
     links = len(net.rates)
     begin = np.zeros((steps + 1, 3), dtype=np.float64)
     loads = np.zeros(links, dtype=np.float64)
-    totals = np.zeros(5, dtype=np.float64)
+    totals = np.zeros(TOTALS, dtype=np.float64)
     busiest = np.full(steps, -2, dtype=np.int32)
     waits = np.zeros(steps, dtype=np.float64)
     longest = 1

@@ -9,6 +9,7 @@ or are loaded from DRAM.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -17,11 +18,21 @@ import numpy as np
 from tilewright.formulation.scheduling.tiled import legality_kernel as legality
 from tilewright.formulation.scheduling.tiled import plan_kernel
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.evaluator import graph_of, network_of, parts_of
+from tilewright.formulation.scheduling.tiled.evaluator import (
+    IllegalPlanError,
+    energy_of,
+    evaluate,
+    graph_of,
+    network_of,
+    parts_of,
+    whole_cycles,
+)
 from tilewright.formulation.scheduling.tiled.plan import Plan, make_residency, make_transfers
 from tilewright.foundation.arrays import Bools, Int64s
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
 from tilewright.hardware.scheduling.tiled.topology import topology
+from tilewright.heuristics.scheduling.tiled import movements_kernel as machine_code
+from tilewright.heuristics.scheduling.tiled.movements_kernel import Decisions, Needs
 
 STORES, TOGGLES, EXCHANGES = 0.1, 0.1, 0.2
 """Parts of the changes that are of stores, of whether a copy stays between two uses, and of two loads."""
@@ -37,6 +48,7 @@ class Uses:
     Parameters
     ----------
     dag, machine : the atoms, and where they run
+    graph, net : the same as machine code reads them
     order : a plan of which engines and steps of tasks count
     steps : of the plans; one at least follows the last task
     block, engine, step, last : of each use: what must be there, and in which steps
@@ -48,6 +60,8 @@ class Uses:
 
     dag: AtomicDag
     machine: TiledMachine
+    graph: plan_kernel.Graph
+    net: plan_kernel.Network
     order: Plan
     steps: int
     block: Int64s
@@ -58,6 +72,11 @@ class Uses:
     low: Int64s
     again: list[int]
     spread: int
+
+    @property
+    def needs(self) -> Needs:
+        """What is needed, as machine code reads it."""
+        return Needs(self.block, self.engine, self.step, self.last, self.made)
 
     def places(self, block: int) -> list[int]:
         """Where a block may come from: the ports, and the engines that use it or its whole."""
@@ -95,58 +114,53 @@ class Movements:
     stored: Int64s
     stored_last: Int64s
 
+    @property
+    def decisions(self) -> Decisions:
+        """What is decided, as machine code reads it."""
+        return Decisions(
+            self.loaded,
+            self.source,
+            self.first,
+            self.last,
+            self.port,
+            self.stored_from,
+            self.stored,
+            self.stored_last,
+        )
+
     def kept(self) -> Int64s:
         """Tasks whose results are stored: outputs, and what is loaded from DRAM."""
-        dag = self.uses.dag
-        outside = self.uses.block[self.loaded & (self.source >= self.uses.machine.engines)]
-        needed = dag.is_output.copy()
-        parent = dag.block_parent[outside]
-        needed[parent[parent >= 0]] = True
-        return np.flatnonzero(needed)
+        uses = self.uses
+        kept = machine_code.stored_results(uses.graph, uses.needs, self.decisions, uses.machine.engines)
+        return np.flatnonzero(kept)
 
     def plan(self) -> Plan | None:
         """The plan of these decisions, legal or not; ``None`` where a source never had what it sends."""
-        uses, dag, engines = self.uses, self.uses.dag, self.uses.machine.engines
-        opens = np.flatnonzero(self.loaded | uses.made)
-        block, engine = uses.block[opens], uses.engine[opens]
-        start = np.where(uses.made[opens], uses.step[opens], self.first[opens])
-        ready = np.where(uses.made[opens], uses.last[opens], self.last[opens])
-        end = uses.last[np.append(opens[1:], len(uses.block)) - 1]
-        span = uses.steps + 1
-        copies = (block * engines + engine) * span + ready
-
-        def holders(of: Int64s, at: Int64s, first: Int64s) -> Int64s:
-            """Per entry the copy of a block on an engine that was there last before a step, or -1."""
-            before = np.searchsorted(copies, (of * engines + at) * span + first) - 1
-            copy = np.maximum(before, 0)
-            return np.where((before >= 0) & (block[copy] == of) & (engine[copy] == at), before, -1)
-
-        loads = np.flatnonzero(self.loaded)
-        inner = loads[self.source[loads] < engines]
-        stores = self.kept()
-        sent = np.concatenate([uses.block[inner], stores])
-        at = np.concatenate([self.source[inner], self.stored_from[stores]])
-        begin = np.concatenate([self.first[inner], self.stored[stores]])
-        until = np.concatenate([self.last[inner], self.stored_last[stores]])
-        own = holders(sent, at, begin)
-        parent = dag.block_parent[sent]
-        whole = np.where(parent >= 0, holders(np.maximum(parent, 0).astype(np.int64), at, begin), -1)
-        holder = np.where((own >= 0) & ((end[own] >= until) | (whole < 0)), own, whole)
-        if (holder < 0).any():
+        uses, engines = self.uses, self.uses.machine.engines
+        sent, moves, holds = machine_code.columns_of(uses.graph, uses.needs, self.decisions, engines)
+        if not sent:
             return None
-        np.maximum.at(end, holder, until)
-        size = dag.block_bytes
-        transfers = make_transfers(
-            engines,
-            np.concatenate([uses.block[loads], stores]),
-            np.concatenate([self.source[loads], self.stored_from[stores]]),
-            np.concatenate([uses.engine[loads], self.port[stores]]),
-            np.concatenate([size[uses.block[loads]], size[stores]]),
-            np.concatenate([self.first[loads], self.stored[stores]]),
-            np.concatenate([self.last[loads], self.stored_last[stores]]),
+        held = make_residency(holds.block, holds.engine, holds.start, holds.end)
+        order = uses.order
+        return Plan(order.engine, order.first, order.last, make_transfers(engines, *moves), held, uses.steps)
+
+    def cost(self) -> tuple[float, int] | None:
+        """Energy in pJ and cycles of the plan, as the evaluator has it; ``None`` where that is not legal."""
+        uses, order = self.uses, self.uses.order
+        tasks = plan_kernel.Tasks(order.engine, order.first, order.last)
+        verdict, end, totals = machine_code.judged(
+            uses.graph, tasks, uses.needs, self.decisions, uses.net, uses.steps
         )
-        held, order = make_residency(block, engine, start, end), uses.order
-        return Plan(order.engine, order.first, order.last, transfers, held, uses.steps)
+        if verdict == machine_code.LEGAL:
+            cycles = whole_cycles(end)
+            return energy_of(uses.dag, uses.machine, totals, cycles).total, cycles
+        plan = self.plan() if verdict == machine_code.UNSORTED else None
+        if plan is None:
+            return None
+        with suppress(IllegalPlanError):
+            evaluation = evaluate(uses.dag, uses.machine, plan)
+            return evaluation.energy.total, evaluation.cycles
+        return None
 
     def neighbour(self, random: Random) -> Movements | None:
         """One decision changed at random; ``None`` where nothing changes."""
@@ -238,8 +252,9 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
     spread : steps that a transfer may be spread over
     """
     engines, net = machine.engines, topology(machine)
+    graph, routes = graph_of(dag), network_of(machine)
     tasks, moves, holds = parts_of(dag, plan, engines)
-    fault, known = legality.check(graph_of(dag), tasks, moves, holds, network_of(machine), plan.steps)
+    fault, known = legality.check(graph, tasks, moves, holds, routes, plan.steps)
     if fault[0] != legality.OK:
         return None
     _ready, local, served, supplied, *_ = known
@@ -267,6 +282,8 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
     uses = Uses(
         dag=dag,
         machine=machine,
+        graph=graph,
+        net=routes,
         order=plan,
         steps=steps,
         block=block,

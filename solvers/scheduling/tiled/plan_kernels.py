@@ -20,10 +20,17 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
-from tilewright.heuristics.scheduling.tiled import lists, partitions, placement, smoothing_kernel
+from tilewright.heuristics.scheduling.tiled import (
+    lists,
+    movements_kernel,
+    partitions,
+    placement,
+    smoothing_kernel,
+)
 from tilewright.heuristics.scheduling.tiled.layouts import accounts, cuts_kernel, journeys, ways_kernel
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
+from tilewright.heuristics.scheduling.tiled.movements import movements_of
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.heuristics.scheduling.tiled.stages import MAPPINGS
 from tilewright.solvers.compiling import Kernels
@@ -57,6 +64,11 @@ def _search() -> None:
     engine, step = lists.layer_sequential(dag, machine)
     plan = complete(dag, machine, engine, step)
     smoothed(dag, machine, plan)
+    movements = movements_of(dag, machine, plan, spread=1)
+    if movements is not None:
+        movements.cost()
+        movements.plan()
+        movements.kept()
     layer_accounts(problem, AtomicPlan(dag, plan))
     instance = RoundInstance(dag, machine)
     searched(Counts(instance, twins(instance)), 1, lambda: False, lambda _: None, labels=1)
@@ -98,6 +110,9 @@ ATOMS: Final = Kernels(
         smoothing_kernel.level,
         lists._list_order,
         lists._successors,
+        movements_kernel.columns_of,
+        movements_kernel.judged,
+        movements_kernel.stored_results,
         partitions._place_in_regions,
         paths._paths,
         placement._costs,

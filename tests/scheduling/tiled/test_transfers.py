@@ -24,6 +24,7 @@ from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledGoal, TiledSearch
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.machine import TiledMachine
+from tilewright.heuristics.scheduling.tiled import movements_kernel
 from tilewright.heuristics.scheduling.tiled.lists import layer_sequential
 from tilewright.heuristics.scheduling.tiled.movements import carried, movements_of
 from tilewright.solvers.scheduling.tiled.exact import transfers
@@ -151,6 +152,32 @@ def test_movements_of_a_plan_are_that_plan_again(seed: int) -> None:
             problem.evaluate(dag, made)
             movements, legal = other, legal + 1
     assert legal > 40
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_movements_cost_what_the_evaluator_says(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Energy and cycles are its own, and illegal is what it calls so; also of rows not sorted by code."""
+    random = Random(seed)
+    problem, dag = random_problem(random, "atomic-8x8[engines=3x2,array=4x4]")
+    plan = complete(dag, problem.machine, *layer_sequential(dag, problem.machine))
+    movements = movements_of(dag, problem.machine, plan, spread=4)
+    assert movements is not None
+    verdicts = set()
+    for _ in range(150):
+        other = movements.neighbour(random)
+        if other is None:
+            continue
+        made, cost = other.plan(), None
+        with suppress(IllegalPlanError):
+            evaluation = None if made is None else problem.evaluate(dag, made)
+            cost = evaluation and (evaluation.energy.total, evaluation.cycles)
+        assert other.cost() == cost
+        verdicts.add(cost is None)
+        with monkeypatch.context() as patch:
+            patch.setattr(movements_kernel, "judged", lambda *_: (movements_kernel.UNSORTED, 0.0, None))
+            assert other.cost() == cost
+        movements = movements if cost is None else other
+    assert verdicts == {True, False}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -21,8 +21,6 @@ from tilewright.formulation.limits import LimitReachedError
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.result import Origin
 from tilewright.formulation.scheduling.tiled.dag import AtomicDag
-from tilewright.formulation.scheduling.tiled.evaluator import IllegalPlanError
-from tilewright.formulation.scheduling.tiled.plan import Plan
 from tilewright.formulation.scheduling.tiled.routing import complete
 from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.foundation.options import option
@@ -36,6 +34,9 @@ FIRST_STAGE = 0.5
 
 AHEAD = (1, 4)
 """Steps by which data may come early, of the plans to begin with besides the given one."""
+
+UNTIMED = 16
+"""Changes between two looks at the clock, which may take longer than a change."""
 
 Change = Callable[[Movements, Random], Movements | None]
 """Movements with something changed at random; ``None`` where nothing changes."""
@@ -96,21 +97,22 @@ class TwoStages(Heuristic):
                 if (other.first == plan.first).all():
                     known.append(other)
         starts = (movements_of(dag, machine, other, self.spread) for other in known if not search.done)
-        begun = [judged for start in starts if start and (judged := _judged(search, dag, start))]
+        begun = [judged for start in starts if start and (judged := _judged(search, start))]
         if not begun:
             return
         here = least = min(begun, key=lambda judged: judged.value)
         _offer(search, dag, here, source)
         cooling, random, limits = Cooling(self.heat, self.cooling), Random(search.limits.seed), search.limits
-        clock, left = limits.elapsed, limits.remaining
+        clock, left, passed = limits.elapsed, limits.remaining, 0.0
         for number in range(self.moves):
-            if search.done:
-                break
-            passed = number / self.moves
-            if left and not limits.deterministic:
-                passed = max(passed, min(1.0, (limits.elapsed - clock) / left))
+            if number % UNTIMED == 0:
+                if search.done:
+                    break
+                passed = number / self.moves
+                if left and not limits.deterministic:
+                    passed = max(passed, min(1.0, (limits.elapsed - clock) / left))
             made = change(here.movements, random)
-            there = made and _judged(search, dag, made)
+            there = made and _judged(search, made)
             if there and cooling.accepts(there.value, here.value, passed, random):
                 here = there
                 if here.value < least.value:
@@ -120,26 +122,21 @@ class TwoStages(Heuristic):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Judged:
-    """Movements, the plan that they are, and its key."""
+    """Movements, and the key of the plan that they are."""
 
     movements: Movements
-    plan: Plan
     value: float
 
 
-def _judged(search: TiledSearch, dag: AtomicDag, movements: Movements) -> _Judged | None:
+def _judged(search: TiledSearch, movements: Movements) -> _Judged | None:
     """What movements cost; ``None`` for those that are no legal plan."""
-    plan = movements.plan()
-    if plan is None:
-        return None
-    try:
-        evaluation = search.problem.problem.evaluate(dag, plan)
-    except IllegalPlanError:
-        return None
-    return _Judged(movements, plan, float(search.problem.key(evaluation.energy.total, evaluation.cycles)))
+    cost = movements.cost()
+    return None if cost is None else _Judged(movements, float(search.problem.key(*cost)))
 
 
 def _offer(search: TiledSearch, dag: AtomicDag, judged: _Judged, source: str) -> None:
     """Offer a plan that is better than the best."""
     if search.key is None or judged.value < float(search.key):
-        search.offer(AtomicPlan(dag, judged.plan), source, Origin.HEURISTIC)
+        plan = judged.movements.plan()
+        if plan is not None:
+            search.offer(AtomicPlan(dag, plan), source, Origin.HEURISTIC)

@@ -1,14 +1,18 @@
 """Better round plans of few atoms: order, places and transfers are annealed together, or transfers alone.
 
 A change of order or places keeps all transfers that the new plan has in their steps, so that a plan whose
-transfers are packed well is not packed anew.  A better plan to begin with leaves fewer and shorter rounds to
-the statements.
+transfers are packed well is not packed anew; some changes of transfers settle it before it is judged, since
+most orders are worth more than what the transfers of another one leave them.  A better plan to begin with
+leaves fewer and shorter rounds to the statements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from random import Random
 
 import numpy as np
@@ -24,6 +28,8 @@ from tilewright.heuristics.scheduling.tiled.movements import Movements, carried
 from tilewright.heuristics.scheduling.tiled.set.soma import TwoStages
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.exact import effort
+
+Key = Callable[[float, int], Fraction]
 
 
 def single_steps(dag: AtomicDag, machine: TiledMachine, plan: Plan, seed: int = 0) -> Plan:
@@ -61,13 +67,35 @@ def moved(engine: Int32s, step: Int32s, engines: int, random_numbers: Random) ->
     return new_engine, new_step
 
 
-def changed(movements: Movements, random_numbers: Random) -> Movements | None:
-    """One transfer changed, or one atom moved; ``None`` where nothing changes, or order or buffers forbid it.
+def settled(movements: Movements, random_numbers: Random, key: Key) -> Movements | None:
+    """The same order after some changes of its transfers, of which those stay that cost no more.
 
     Parameters
     ----------
-    movements : of a round plan
+    movements : of a round plan; ``None`` is the answer where it is not legal
     random_numbers : the only source of chance
+    key : what an energy in pJ and a number of cycles are worth
+    """
+    cost = movements.cost()
+    if cost is None:
+        return None
+    least = key(*cost)
+    for _ in range(effort.REPAIRS):
+        other = movements.neighbour(random_numbers)
+        cost = None if other is None else other.cost()
+        if other is not None and cost is not None and (value := key(*cost)) <= least:
+            movements, least = other, value
+    return movements
+
+
+def changed(movements: Movements, random_numbers: Random, key: Key) -> Movements | None:
+    """One transfer changed, or one atom moved and the transfers settled to that.
+
+    Parameters
+    ----------
+    movements : of a round plan; ``None`` is the answer where nothing changes, or order or buffers forbid it
+    random_numbers : the only source of chance
+    key : what an energy in pJ and a number of cycles are worth
     """
     if random_numbers.random() >= effort.ORDERS:
         return movements.neighbour(random_numbers)
@@ -80,27 +108,27 @@ def changed(movements: Movements, random_numbers: Random) -> Movements | None:
     with suppress(IllegalPlanError):
         plan = complete(uses.dag, uses.machine, engine, step.astype(np.int32), ahead=1)
         if (plan.first == step).all():
-            return carried(movements, plan, np.searchsorted(rounds, 2 * np.arange(uses.steps)))
+            other = carried(movements, plan, np.searchsorted(rounds, 2 * np.arange(uses.steps)))
+            return None if other is None else settled(other, random_numbers, key)
     return None
 
 
-def annealed_together(search: TiledSearch, share: float, turn: int, trials: int) -> None:
-    """Offer round plans with order, places and transfers annealed together from those of the best plan.
+def annealed_together(search: TiledSearch, given: AtomicPlan, share: float, turn: int, trials: int) -> None:
+    """Offer round plans with order, places and transfers annealed together from those of a plan.
 
     Parameters
     ----------
-    search : takes the plans; without one to begin with nothing happens
+    search : takes the plans
+    given : a legal round plan
     share : part of the time left that this may take
     turn : which annealing of the search it is; each draws other changes
     trials : per atom, at most
     """
-    if search.answer is None:
-        return
     limits = search.limits.share(share)
     within = search.within(replace(limits, seed=limits.seed + turn))
-    moves = trials * search.answer.dag.tasks
+    moves = trials * given.dag.tasks
     method = TwoStages(moves=moves, spread=1, heat=effort.HEAT)
-    method.anneal(within, search.answer, changed, "annealing")
+    method.anneal(within, given, partial(changed, key=search.problem.key), "annealing")
 
 
 def annealed(search: TiledSearch, given: AtomicPlan, share: float) -> None:

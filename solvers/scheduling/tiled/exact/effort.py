@@ -9,23 +9,29 @@ from tilewright.solvers.scheduling.tiled.exact.counts import alike, twins
 ANNEALS, ANNEAL_SHARE = 1, 0.35
 """Annealings of the best plan, one after the other, and the part of the time left that they may take."""
 
-ANNEALS_PRICED, ANNEAL_SHARE_PRICED = 3, 0.8
-"""The same where energy counts, on which windows and orders say little: short annealings find nothing."""
+ANNEALS_PRICED, ANNEAL_SHARE_PRICED = 2, 0.6
+"""The same where energy counts, on which windows and orders say little."""
 
-EARLY_ANNEAL_SHARE = 0.2
-"""Part of the time left that one more may take before sequences are priced by its plan."""
+EARLY_ANNEALS, EARLY_ANNEAL_SHARE = 4, 0.25
+"""Annealings before sequences are priced by the best plan, and the part of the time left they may take."""
+
+RESTARTS, RESTART_SHARE = 6, 0.5
+"""Annealings of the same first plan after that: they soon are where they end, but few end near the best."""
 
 ANNEAL_FROM = 12
 """Atoms from which on it is of use: fewer are proven at once."""
 
-TRIALS = 5_000
+TRIALS = 1_000
 """Changes per atom, at most."""
 
-HEAT = 0.01
+HEAT = 0.002
 """Temperature at first, as a relative change of the objective."""
 
-ORDERS = 0.15
+ORDERS = 0.7
 """Part of the changes that move an atom."""
+
+REPAIRS = 20
+"""Changes of transfers by which a plan with an atom moved settles before it is judged."""
 
 CHANGES = 2
 """Changes per pair of transfers where order and places stand."""

@@ -16,7 +16,7 @@ from ortools.sat.python import cp_model
 
 from tilewright.formulation.method import Outcome
 from tilewright.formulation.scheduling.tiled.plan import Plan
-from tilewright.formulation.scheduling.tiled.search import TiledSearch
+from tilewright.formulation.scheduling.tiled.search import AtomicPlan, TiledSearch
 from tilewright.solvers.cpsat_run import CpSatRun
 from tilewright.solvers.scheduling.tiled.bounds import ROUNDING
 from tilewright.solvers.scheduling.tiled.exact import effort
@@ -47,6 +47,7 @@ class PricedProof(RoundProof):
         super().__init__(search, space)
         self.product = space.problem.objective.key_powers == (1, 1)
         self.serial = not self.product and space.problem.machine.engine.static_power == 0
+        self._begun: AtomicPlan | None = None  # the best plan before sequences
         self._least, self._shared, self._lines = 0, Fraction(0), dict[Fraction, Fraction]()
         """By price of a cycle, pJ but for power and cycles at that price that no plan is below."""
         self._settle()
@@ -98,17 +99,22 @@ class PricedProof(RoundProof):
     # -- energy and cycles together -------------------------------------------------------------------
 
     def sequenced(self) -> Order | None:
-        """The same for cycles; then for energy and cycles together, at the price of an annealed plan."""
+        """The same for cycles; then for energy and cycles together, at the price of an annealed plan.
+
+        That is annealed from what was known before sequences, whose plans take few rounds at any energy.
+        """
+        self._begun = self.search.answer
         order = super().sequenced()
-        self.annealed(effort.EARLY_ANNEAL_SHARE)
+        self.annealed(effort.EARLY_ANNEAL_SHARE, effort.EARLY_ANNEALS, self._begun)
         known = self.search.evaluation
         if known is None or self.search.done:
             return order
         return self.lined(known.energy.total, known.cycles, effort.LINE_SHARE) or order
 
     def improved(self) -> None:
-        """Better plans; and what the price of the best of them proves."""
+        """Better plans, annealed anew and then from the best one; and what the price of the best proves."""
         key = self.search.key
+        self.annealed(effort.RESTART_SHARE, effort.RESTARTS, self._begun)
         super().improved()
         known = self.search.evaluation
         if known is not None and self.search.key != key and not self.search.done:

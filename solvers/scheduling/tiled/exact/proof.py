@@ -71,18 +71,20 @@ class RoundProof(StatedPlans):
     turns = 0
     """Annealings so far."""
 
-    def annealed(self, share: float, number: int = 1) -> None:
-        """Improve the best plan that is known, so that less is left to be stated.
+    def annealed(self, share: float, number: int = 1, begun: AtomicPlan | None = None) -> None:
+        """Improve a plan that is known, so that less is left to be stated.
 
         Parameters
         ----------
         share : part of the time left that all annealings may take
         number : of annealings of equal time, each of which draws anew
+        begun : the plan that each begins with; by default the best one then
         """
         within = self.search.within(self.search.limits.share(share))
         for left in range(number, 0, -1):
-            if not self.search.done and self.instance.tasks >= effort.ANNEAL_FROM:
-                annealed_together(within, 1 / left, self.turns, effort.TRIALS)
+            given = begun or self.search.answer
+            if given is not None and not self.search.done and self.instance.tasks >= effort.ANNEAL_FROM:
+                annealed_together(within, given, 1 / left, self.turns, effort.TRIALS)
                 self.turns += 1
 
     sequence_share, polish_share = effort.SEQUENCE_SHARE, effort.POLISH_SHARE
