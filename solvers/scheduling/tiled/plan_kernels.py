@@ -21,7 +21,14 @@ from tilewright.formulation.scheduling.tiled.search import AtomicPlan
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.heuristics.scheduling.tiled import lists, partitions, placement, smoothing_kernel
-from tilewright.heuristics.scheduling.tiled.layouts import accounts, cuts_kernel, journeys, ways_kernel
+from tilewright.heuristics.scheduling.tiled.layouts import (
+    accounts,
+    cuts_kernel,
+    elimination_kernel,
+    flows,
+    journeys,
+    ways_kernel,
+)
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
@@ -92,6 +99,9 @@ ATOMS: Final = Kernels(
         accounts._transfer_energy,
         ancestors._heads,
         cuts_kernel.best_cuts,
+        elimination_kernel.least_sums,
+        elimination_kernel.most_beyond,
+        flows._longest,
         journeys._priced,
         ways_kernel.places,
         ways_kernel.ways,

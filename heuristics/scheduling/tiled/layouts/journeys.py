@@ -245,6 +245,10 @@ def _priced(
     top = np.empty((engines, width), dtype=np.int64)
     low = np.empty((engines, width), dtype=np.int64)
     at = np.zeros(4, dtype=np.int64)
+    # links up and down from a row to engines of a kind, and what is sent from there to them
+    upright = np.empty(engines * height, dtype=np.int64)
+    leaving = np.zeros(engines * height)
+    stack = np.empty(engines * height, dtype=np.int64)
     for j in range(many):
         groups = wanted_groups[j]
         for c in range(3):
@@ -271,6 +275,12 @@ def _priced(
             copies[kind] += 1
             left[kind], right[kind] = min(left[kind], x), max(right[kind], x)
             top[kind, x], low[kind, x] = min(top[kind, x], y), max(low[kind, x], y)
+        for kind in range(kinds):
+            for sy in range(height):
+                links = 0
+                for x in range(left[kind], right[kind] + 1):
+                    links += max(0, sy - top[kind, x]) + max(0, low[kind, x] - sy)
+                upright[kind * height + sy] = links
         for i in range(count):
             theirs = made_groups[i]
             table0 = channels[which_made[i, 0], which_wanted[j, 0]]
@@ -280,7 +290,7 @@ def _priced(
             sent[:] = 0.0
             kept[:] = 0.0
             change[:] = 0.0
-            spent = 0.0
+            spent, ways = 0.0, 0
             for p0 in range(theirs[0]):
                 for k0 in range(classes[0]):
                     if table0[p0, k0] == 0.0:
@@ -310,19 +320,26 @@ def _priced(
                                     change[0, sy, last] -= size
                                     change[1, sy, first + 1] += size
                                     change[1, sy, sx + 1] -= size
-                                    links = last - first
-                                    for x in range(left[kind], right[kind] + 1):
-                                        up, down = top[kind, x], low[kind, x]
-                                        if up < sy:
-                                            links += sy - up
-                                            change[2, up + 1, x] += size
-                                            change[2, sy + 1, x] -= size
-                                        if down > sy:
-                                            links += down - sy
-                                            change[3, sy, x] += size
-                                            change[3, down, x] -= size
+                                    way = kind * height + sy
+                                    links = last - first + upright[way]
                                     spent += size * (prices[0] + prices[1] * links + prices[2] * others)
+                                    if leaving[way] == 0.0:
+                                        stack[ways] = way
+                                        ways += 1
+                                    leaving[way] += size
             energy[i, j] = spent
+            for n in range(ways):
+                kind, sy = stack[n] // height, stack[n] % height
+                size = leaving[stack[n]]
+                leaving[stack[n]] = 0.0
+                for x in range(left[kind], right[kind] + 1):
+                    up, down = top[kind, x], low[kind, x]
+                    if up < sy:
+                        change[2, up + 1, x] += size
+                        change[2, sy + 1, x] -= size
+                    if down > sy:
+                        change[3, sy, x] += size
+                        change[3, down, x] -= size
             longest = sent.max()
             for e in range(engines):
                 if kind_of[e] >= 0:
