@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, Shape, shape_of
-from tilewright.formulation.scheduling.tiled.overlap import flat_positions, positions_of_tile
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
+from tilewright.formulation.scheduling.tiled.stretches_read import Touched
 from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
@@ -22,10 +20,9 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
+from tilewright.workloads.mapping.operator import Operator
 
 Cuts = tuple[int, ...]
-Touched = Callable[[int, int], Int64s]
-"""Positions, ascending, that a stretch from one border to the next touches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,26 +64,19 @@ def journeys(
     if coordinates is None:
         return None
     theirs_laid, mine_laid = shape_of(producer.layer.operator), shape_of(unit.layer.operator)
-    parts = (0, mine_laid.parts)
-    shares_made = [layout.borders(producer.layer.operator) for layout in made]
-    shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
     met, which_made, which_wanted = [], [], []
     for coordinate, (axis, touched) in enumerate(coordinates):
-        lies = place_of(theirs_laid, coordinate)
-        of_results = [(0, 1) if lies is None else shares[lies] for shares in shares_made]
-        theirs = sorted(set(of_results))
-        mine = [parts] if axis is None else sorted({shares[axis] for shares in shares_wanted})
+        theirs, which = borders_along(made, producer.layer.operator, place_of(theirs_laid, coordinate), 1)
+        which_made.append(which)
+        mine, which = borders_along(wanted, unit.layer.operator, axis, mine_laid.parts)
+        which_wanted.append(which)
         met.append(overlaps(touched, theirs, mine))
-        number = {cuts: i for i, cuts in enumerate(theirs)}
-        which_made.append([number[cuts] for cuts in of_results])
-        number = {cuts: j for j, cuts in enumerate(mine)}
-        which_wanted.append([0 if axis is None else number[shares[axis]] for shares in shares_wanted])
     depends = [-1 if axis is None else axis for axis, _ in coordinates]
     bits = problem.result_bits[read.producer]
-    made_groups, made_engines = _places(made, machine, theirs_laid.summed)
+    made_groups, made_engines = placed(made, machine, theirs_laid.summed)
     # what a finished sum meets, only the last engine of its chain reads
     last = mine_laid.summed if read.late else (False,) * 4
-    wanted_groups, wanted_engines = _places(wanted, machine, last)
+    wanted_groups, wanted_engines = placed(wanted, machine, last)
     sent = _priced(
         met[0],
         met[1],
@@ -133,9 +123,7 @@ def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | N
     return [
         (
             place_of(shape, along.depends[0]) if along.depends else None,
-            partial(flat_positions, along)
-            if flat and coordinate == CHANNEL
-            else partial(positions_of_tile, operator, along, origin.sizes[coordinate]),
+            Touched(operator, along, origin.sizes[coordinate], flat and coordinate == CHANNEL),
         )
         for coordinate, along in enumerate(axes)
     ]
@@ -153,33 +141,46 @@ def by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
-def overlaps(positions: Touched, theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
+def borders_along(
+    layouts: Sequence[Layout], operator: Operator, axis: int | None, size: int
+) -> tuple[list[Cuts], list[int]]:
+    """All borders of shares along an axis that differ, and which each layout has; without one, one share."""
+    if axis is None:
+        return [(0, size)], [0] * len(layouts)
+    number: dict[object, int] = {}
+    which = [
+        number.setdefault((layout.grid.groups[axis], layout.units[axis]), len(number)) for layout in layouts
+    ]
+    return [layouts[which.index(i)].borders(operator)[axis] for i in range(len(number))], which
+
+
+def overlaps(touched: Touched, theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
     """Positions along a coordinate that shares of a reader touch of shares that were made, shape (producer's
     borders, reader's borders, producer's shares, reader's shares); those beyond the last share are 0.
 
     Parameters
     ----------
-    positions : of the producer, ascending, that a reader's share from one border to the next touches
+    touched : the positions of the producer that stretches of the reader touch
     theirs, mine : borders of the producer's and of the reader's shares
     """
-    made = np.array([cuts + cuts[-1:] * (max(map(len, theirs)) - len(cuts)) for cuts in theirs])
-    points, at = np.unique(made, return_inverse=True)
-    shares: dict[tuple[int, int], int] = {(0, 0): 0}
-    number = np.zeros((len(mine), max(map(len, mine)) - 1), dtype=np.int64)
-    for j, cuts in enumerate(mine):
-        for share, (low, high) in enumerate(pairwise(cuts)):
-            if low < high:
-                number[j, share] = shares.setdefault((low, high), len(shares))
-    below = np.zeros((len(shares), len(points)))
-    for (low, high), k in shares.items():
-        if low < high:
-            below[k] = positions(low, high).searchsorted(points)
-    met = np.diff(below[:, at.reshape(made.shape)], axis=2)
-    table: Floats = np.ascontiguousarray(met[number].transpose(2, 0, 3, 1))
+    points, at = np.unique(as_long(theirs), return_inverse=True)
+    borders = as_long(mine)
+    stretches, number = np.unique(
+        np.stack([borders[:, :-1], borders[:, 1:]], axis=2).reshape(-1, 2), axis=0, return_inverse=True
+    )
+    low, high = stretches.T
+    met = np.diff(touched.below(low, high, points)[:, at.reshape(len(theirs), -1)], axis=2)
+    table: Floats = np.ascontiguousarray(met[number.reshape(len(mine), -1)].transpose(2, 0, 3, 1))
     return table
 
 
-def _places(layouts: Sequence[Layout], machine: TiledMachine, last: Sequence[bool]) -> tuple[Int64s, Int64s]:
+def as_long(cuts: Sequence[Cuts]) -> Int64s:
+    """Borders of shares, as many of each as there are of the most; the last ones repeat."""
+    most = max(map(len, cuts))
+    return np.array([along + along[-1:] * (most - len(along)) for along in cuts], dtype=np.int64)
+
+
+def placed(layouts: Sequence[Layout], machine: TiledMachine, last: Sequence[bool]) -> tuple[Int64s, Int64s]:
     """Groups of each layout, shape (layouts, 4), and its engines in their order, padded with -1.
 
     Parameters
