@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from tilewright.formulation.scheduling.tiled import (
     counting_sort,
     legality_kernel,
@@ -72,6 +74,8 @@ def _search() -> None:
     for how in MAPPINGS:
         placement.place(dag, machine, step, how)
     LayoutChoice(problem, 1.0, room=0.5, most=4)
+    elimination_kernel.most_beyond(np.zeros((2, 2)), np.arange(2))
+    elimination_kernel.least_sums(np.zeros((2, 2)), np.zeros((2, 2)))
     partitions.pipeline(problem, partitions.layer_work(problem), 2, room=0.5)
 
 

@@ -60,7 +60,7 @@ MACHINES = (
 )
 
 
-@pytest.mark.parametrize("network", ["alexnet", "mobilenet-v3", "gpt2-small", "random"])
+@pytest.mark.parametrize("network", ["mobilenet-v3", "random"])
 def test_many_stretches_touch_what_each_touches(network: str) -> None:
     """First and last positions, how many come before a point, and how often each is touched are those of the
     positions that stretches touch one by one.
@@ -68,7 +68,7 @@ def test_many_stretches_touch_what_each_touches(network: str) -> None:
     rng = random.Random(network)
     made = random_network(rng) if network == "random" else resolve_model(network, 1)
     problem = TiledProblem(made, load_tiled_machine("atomic-2x2"), tiled_objective("edp"))
-    for index, unit in enumerate(problem.units[:60]):
+    for index, unit in enumerate(problem.units[:30]):
         shape = shape_of(unit.layer.operator)
         for read in unit.reads:
             coordinates = None if read.producer in (None, index) else touches(problem, index, read)

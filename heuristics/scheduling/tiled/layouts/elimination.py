@@ -222,7 +222,7 @@ def _least(variable: int, parts: Sequence[tuple[Scope, Floats]]) -> tuple[Scope,
     if set(first).isdisjoint(rest):
         axes = (variable, *first)
         total: Any = sum(_spread(scope, cost, axes) for scope, cost in others)
-        flat = total.reshape(len(total), -1), _rows(last, largest, variable)
+        flat = np.ascontiguousarray(total.reshape(len(total), -1)), _rows(last, largest, variable)
         shape = *total.shape[1:], *(n for i, n in zip(last, largest.shape, strict=True) if i != variable)
         return (*first, *rest), least_sums(*flat).reshape(shape)
     axes = (variable, *sorted({*first, *rest}))
