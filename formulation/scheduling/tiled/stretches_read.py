@@ -66,6 +66,7 @@ class Touched:
         ----------
         low, high : borders of the stretches
         which : kind of each
+        shape : of what is returned
         """
         ends, whole = self._runs(low, high)
         ends = np.minimum(ends, shape[1])  # what touches nothing may lie behind the last position

@@ -144,7 +144,14 @@ def by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
 def borders_along(
     layouts: Sequence[Layout], operator: Operator, axis: int | None, size: int
 ) -> tuple[list[Cuts], list[int]]:
-    """All borders of shares along an axis that differ, and which each layout has; without one, one share."""
+    """All borders of shares along an axis that differ, and which each layout has.
+
+    Parameters
+    ----------
+    layouts, operator : of a layer
+    axis : one that it is laid out along; ``None`` for a single share
+    size : of that
+    """
     if axis is None:
         return [(0, size)], [0] * len(layouts)
     number: dict[object, int] = {}
