@@ -182,7 +182,9 @@ class _Portfolio:
     laying: float = 0.0
 
     def attempt(self, begin: Callable[[], None]) -> None:
-        """Begin one kind of plans; where it fails, another kind may not."""
+        """Begin one kind of plans unless the time is over; where it fails, another kind may not."""
+        if self.search.done:
+            return
         try:
             begin()
         except (InputError, LimitReachedError) as failure:

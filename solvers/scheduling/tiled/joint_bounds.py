@@ -70,13 +70,13 @@ def least_key(problem: TiledProblem) -> Fraction:
 def least_keys(problem: TiledProblem, limits: Limits | None = None) -> Iterator[Fraction]:
     """Keys that no plan undercuts: of energy and cycles apart, which is quick, and of both together.
 
-    Tiles from machine files have the first alone, and so has what limits leave no time for.
+    Tiles from machine files have the first alone.  Where limits strike there are no more.
     """
-    bounds = size_bounds(problem)
-    yield bound_key(TiledGoal(problem), bounds)
-    machine = problem.machine
-    if machine.engines > 1 and machine.engine.own is None and problem.objective.delay_power > 0:
-        with suppress(LimitReachedError):
+    with suppress(LimitReachedError):
+        bounds = size_bounds(problem, limits)
+        yield bound_key(TiledGoal(problem), bounds)
+        machine = problem.machine
+        if machine.engines > 1 and machine.engine.own is None and problem.objective.delay_power > 0:
             yield CopiesOverCycles(problem, bounds, limits).least_key()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from tilewright.formulation.scheduling.tiled import (
     counting_sort,
     legality_kernel,
@@ -27,7 +29,14 @@ from tilewright.heuristics.scheduling.tiled import (
     placement,
     smoothing_kernel,
 )
-from tilewright.heuristics.scheduling.tiled.layouts import accounts, cuts_kernel, journeys, ways_kernel
+from tilewright.heuristics.scheduling.tiled.layouts import (
+    accounts,
+    cuts_kernel,
+    elimination_kernel,
+    flows,
+    journeys,
+    ways_kernel,
+)
 from tilewright.heuristics.scheduling.tiled.layouts.accounts import layer_accounts
 from tilewright.heuristics.scheduling.tiled.layouts.choosing import LayoutChoice
 from tilewright.heuristics.scheduling.tiled.movements import movements_of
@@ -77,6 +86,8 @@ def _search() -> None:
     for how in MAPPINGS:
         placement.place(dag, machine, step, how)
     LayoutChoice(problem, 1.0, room=0.5, most=4)
+    elimination_kernel.most_beyond(np.zeros((2, 2)), np.arange(2))
+    elimination_kernel.least_sums(np.zeros((2, 2)), np.zeros((2, 2)))
     partitions.pipeline(problem, partitions.layer_work(problem), 2, room=0.5)
 
 
@@ -104,6 +115,9 @@ ATOMS: Final = Kernels(
         accounts._transfer_energy,
         ancestors._heads,
         cuts_kernel.best_cuts,
+        elimination_kernel.least_sums,
+        elimination_kernel.most_beyond,
+        flows._longest,
         journeys._priced,
         ways_kernel.places,
         ways_kernel.ways,

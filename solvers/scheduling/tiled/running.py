@@ -156,20 +156,23 @@ class _Bounded:
         self._planned_once = threading.Lock()  # taken at the first plan, for good
 
     def after_first_plan(self, search: TiledSearch) -> TiledSearch:
-        """A view of the search whose first plan is followed by the quick bound, and by the closer one unless
-        that would take much of the time.
+        """A view of the search whose first plan is followed by bounds, each unless it would take much of the
+        time; where this is scarce, by the quick one first.
         """
         self._keys = least_keys(search.problem.problem, search.limits)
 
         def bound(_key: Fraction, _answer: AtomicPlan) -> None:
             if search.limits.stop.is_set() or not self._planned_once.acquire(blocking=False):
                 return
-            clock = search.limits.clock()
-            for key in self._keys:
-                search.raise_bound(key, ALL_SIZES)
-                left = search.limits.remaining
-                if left is not None and left < CLOSER * (search.limits.clock() - clock):
+            limits, problem = search.limits, search.problem.problem
+            begun = limits.clock()
+            if limits.remaining is not None and limits.remaining < PER_LAYER * len(problem.units):
+                search.raise_bound(bound_key(search.problem, quick_bounds(problem)), ALL_SIZES)
+            while limits.remaining is None or limits.remaining >= CLOSER * (limits.clock() - begun):
+                begun, key = limits.clock(), next(self._keys, None)
+                if key is None:
                     break
+                search.raise_bound(key, ALL_SIZES)
 
         return search.telling(bound)
 

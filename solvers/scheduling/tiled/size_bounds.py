@@ -16,9 +16,11 @@ from functools import partial
 
 import numpy as np
 
+from tilewright.formulation.limits import Limits
 from tilewright.formulation.scheduling.tiled.build import build_dag
 from tilewright.formulation.scheduling.tiled.costs import least_cycles
 from tilewright.formulation.scheduling.tiled.dag import INPUT, AtomicDag
+from tilewright.formulation.scheduling.tiled.halting import check
 from tilewright.formulation.scheduling.tiled.memo import Memo
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.trips import whole_shapes, whole_tiling
@@ -30,11 +32,14 @@ from tilewright.solvers.scheduling.tiled.task_prices import least_priced
 from tilewright.workloads.mapping.operator import Operator
 
 
-def size_bounds(problem: TiledProblem) -> Bounds:
-    """Bounds on every legal plan over all sizes of atoms."""
+def size_bounds(problem: TiledProblem, limits: Limits | None = None) -> Bounds:
+    """Bounds on every legal plan over all sizes of atoms; raises `LimitReachedError` where limits strike."""
     machine = problem.machine
+    check(limits)
     work = whole_cycles(problem, problem.batch)
+    check(limits)
     whole = whole_layers(problem)
+    check(limits)
     traffic, leaving = incoming_bytes(whole), leaving_bytes(whole)
     cycles = {
         "work": -(-sum(work) // machine.engines),
@@ -45,7 +50,9 @@ def size_bounds(problem: TiledProblem) -> Bounds:
     }
     loads = layer_loads(whole, whole_cycles(problem, 1), work)
     cycles["window"], cycles["staged"] = following(whole, machine, loads, max(cycles.values()))
+    check(limits)
     cycles["waiting"] = waiting_cycles(problem, whole, work, max(cycles.values()))
+    check(limits)
     energy = least_energy(whole, machine, traffic, leaving, max(cycles.values()))
     return Bounds(**cycles, energy=energy + sum(fitting_energy(problem, whole)))
 

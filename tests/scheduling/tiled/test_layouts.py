@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from functools import partial
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -17,15 +16,16 @@ from tiled_plans import random_network, random_plan, random_problem
 from tilewright.formulation.limits import LimitReachedError, Limits
 from tilewright.formulation.scheduling.tiled.coordinates import Shape, shape_of
 from tilewright.formulation.scheduling.tiled.dag import PartialSums
-from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes, positions_of_tile
+from tilewright.formulation.scheduling.tiled.overlap import entries, operand_axes
 from tilewright.formulation.scheduling.tiled.plan import multicast_groups
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.routing import complete
+from tilewright.formulation.scheduling.tiled.stretches_read import Touched
 from tilewright.formulation.scheduling.tiled.units import Unit
 from tilewright.foundation.errors import InputError
 from tilewright.hardware.scheduling.tiled.load import load_tiled_machine
 from tilewright.hardware.scheduling.tiled.topology import topology
-from tilewright.heuristics.scheduling.tiled.layouts import choosing, method
+from tilewright.heuristics.scheduling.tiled.layouts import choosing, elimination, method
 from tilewright.heuristics.scheduling.tiled.layouts.arranging import arranged
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import (
     FINER,
@@ -40,12 +40,13 @@ from tilewright.heuristics.scheduling.tiled.layouts.cuts_kernel import FIRST, HA
 from tilewright.heuristics.scheduling.tiled.layouts.elimination import least_choice
 from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid, grid_of, grids, sides
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys, overlaps
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import Journeys, journeys, overlaps, touches
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places, ways
 from tilewright.heuristics.scheduling.tiled.size_menus import tile_menu
 from tilewright.heuristics.scheduling.tiled.smoothing import smoothed
 from tilewright.solvers.scheduling.tiled.joint_bounds import least_keys
 from tilewright.solvers.scheduling.tiled.running import plan_run
+from tilewright.workloads.catalog import resolve_model
 from tilewright.workloads.mapping.convolutions import conv2d
 from tilewright.workloads.mapping.pointwise import elementwise
 from tilewright.workloads.mapping.pooling import pool2d
@@ -59,14 +60,56 @@ MACHINES = (
 )
 
 
+@pytest.mark.parametrize("network", ["mobilenet-v3", "random"])
+def test_many_stretches_touch_what_each_touches(network: str) -> None:
+    """First and last positions, how many come before a point, and how often each is touched are those of the
+    positions that stretches touch one by one.
+    """
+    rng = random.Random(network)
+    made = random_network(rng) if network == "random" else resolve_model(network, 1)
+    problem = TiledProblem(made, load_tiled_machine("atomic-2x2"), tiled_objective("edp"))
+    for index, unit in enumerate(problem.units[:30]):
+        shape = shape_of(unit.layer.operator)
+        for read in unit.reads:
+            coordinates = None if read.producer in (None, index) else touches(problem, index, read)
+            for axis, touched in coordinates or []:
+                size = shape.parts if axis is None else shape.extent(shape.laid[axis])
+                borders = [sorted(rng.choices(range(size + 1), k=2)) for _ in range(6)]
+                _compare_touched(touched, [(low, high) for low, high in borders if low < high], rng)
+
+
+def _compare_touched(touched: Touched, stretches: list[tuple[int, int]], rng: random.Random) -> None:
+    """Hold what many stretches touch at once against the positions of each."""
+    each = [touched(*borders) for borders in stretches]
+    if not each:
+        return
+    most = 1 + max((int(positions[-1]) for positions in each if len(positions)), default=0)
+    points = np.array([rng.randint(0, most + 1) for _ in range(5)])
+    low, high = np.array(stretches).T
+    kinds = np.array([rng.randrange(3) for _ in stretches])
+    often = np.zeros((3, most))
+    for positions, ends, before, kind in zip(
+        each, touched.ends(low, high).tolist(), touched.below(low, high, points), kinds, strict=True
+    ):
+        assert (before == [np.count_nonzero(positions < point) for point in points]).all()
+        often[kind, positions] += 1
+        assert ends == [positions[0], positions[-1] + 1] if len(positions) else ends[0] == ends[1]
+    assert (touched.often(low, high, kinds, often.shape) == often).all()
+
+
 @pytest.mark.parametrize("seed", range(effort(40)))
-def test_least_choices_equal_enumeration(seed: int) -> None:
-    """The sum is the least of all choices, on any graph of pairs; with small tables it is never less."""
+def test_least_choices_equal_enumeration(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum is the least of all choices, on any graph of pairs, whether choices go that others undercut or
+    not; with small tables it is never less.
+    """
+    if seed % 2:
+        monkeypatch.setattr(elimination, "LARGE", 0)
+        monkeypatch.setattr(elimination, "WORTH", 0.1)
     rng = random.Random(seed)
     numbers = np.random.default_rng(seed)
     count = rng.randint(1, 6)
     choices = [rng.randint(1, 4) for _ in range(count)]
-    own = [numbers.integers(0, 20, n).astype(float) for n in choices]
+    own = [numbers.integers(0, 20 + seed % 2 * 40, n).astype(float) for n in choices]
     pairs = {
         (a, b) if rng.random() < 0.5 else (b, a): np.zeros(0)
         for a, b in combinations(range(count), 2)
@@ -360,7 +403,7 @@ def test_overlaps_of_shares_are_what_atoms_read(seed: int) -> None:
         return (0, *sorted(rng.choices(range(end + 1), k=rng.randint(0, 4))), end)
 
     theirs, mine = [drawn(size) for _ in range(3)], [drawn(rows) for _ in range(3)]
-    table = overlaps(partial(positions_of_tile, operator, axes[1], size), theirs, mine)
+    table = overlaps(Touched(operator, axes[1], size, is_flat=False), theirs, mine)
     for (i, cuts), (j, tiles) in product(enumerate(theirs), enumerate(mine)):
         plain = [tuple(dict.fromkeys(borders)) for borders in (cuts, tiles)]
         read = entries(operator, axes[1], size, [(0, 1), plain[1], (0, 1), (0, 1)], (1, 1, 1, 1), plain[0])

@@ -9,11 +9,13 @@ import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.stretches_read import Touched
 from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats
 from tilewright.foundation.compiled import compiled
-from tilewright.heuristics.scheduling.tiled.layouts.candidates import WHOLE, Candidates, Tiles
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import Touched, place_of, touches
+from tilewright.heuristics.scheduling.tiled.layouts.candidates import WHOLE, Candidates, Layout, Tiles
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import place_of, touches
+from tilewright.workloads.mapping.operator import Operator
 
 
 def last_waits(
@@ -40,19 +42,15 @@ def last_waits(
     assert coordinates is not None
     maker, reader = problem.units[read.producer].layer.operator, problem.units[index].layer.operator
     shape = shape_of(maker)
-    whole = (((0, shape_of(reader).parts), (0,), (0,)),) * len(wanted.layouts)
-    # per axis of a tiling, the tiles of each layout
-    theirs = [*zip(*(layout.tiles(maker) for layout in made.layouts), strict=True)]
-    mine = [*zip(*(layout.tiles(reader) for layout in wanted.layouts), strict=True)]
+    whole: Tiles = (0, shape_of(reader).parts), (0,), (0,)
     parts, turns, which_made, which_wanted = [], [], [], []
-    for coordinate, (axis, positions) in enumerate(coordinates):
-        lies = place_of(shape, coordinate)
-        makers, which = _numbered((WHOLE,) * len(made.layouts) if lies is None else theirs[lies])
+    for coordinate, (axis, touched) in enumerate(coordinates):
+        makers, which = _tiles(made.layouts, maker, place_of(shape, coordinate), WHOLE)
         which_made.append(which)
-        readers, which = _numbered(whole if axis is None else mine[axis])
+        turns.append([1 + max(makers[i][2]) for i in which])
+        readers, which = _tiles(wanted.layouts, reader, axis, whole)
         which_wanted.append(which)
-        turns.append([1 + max(makers[i][2]) for i in which_made[-1]])
-        parts.append(_in_turns(makers, readers, positions))
+        parts.append(_in_turns(makers, readers, touched))
     cuts, groups = (
         np.array(along)[:, shape.summed].prod(axis=1)
         for along in zip(*((layout.cuts, layout.grid.groups) for layout in made.layouts), strict=True)
@@ -75,26 +73,39 @@ def last_waits(
     return waits
 
 
-def _in_turns(makers: Sequence[Tiles], readers: Sequence[Tiles], positions: Touched) -> Floats:
+def _in_turns(makers: Sequence[Tiles], readers: Sequence[Tiles], touched: Touched) -> Floats:
     """Part of what first tiles touch along a coordinate that is made in each turn, shape (makers, readers,
     turns).
     """
-    read = np.zeros((len(readers), makers[0][0][-1]))
-    for first, (borders, shares, _) in zip(read, readers, strict=True):
-        for at, share in enumerate(shares):
-            if at == 0 or share != shares[at - 1]:
-                first[positions(borders[at], borders[at + 1])] += 1.0
+    firsts = [
+        (reader, borders[at], borders[at + 1])
+        for reader, (borders, shares, _) in enumerate(readers)
+        for at, share in enumerate(shares)
+        if at == 0 or share != shares[at - 1]
+    ]
+    which, low, high = np.array(firsts, dtype=np.int64).T
+    read = touched.often(low, high, which, (len(readers), makers[0][0][-1]))
     read /= np.maximum(1.0, read.sum(axis=1, keepdims=True))
     turns = np.arange(1 + max(max(numbers) for _, _, numbers in makers))
     made = [np.repeat(numbers, np.diff(borders))[:, None] == turns for borders, _, numbers in makers]
     return np.stack([read @ in_turn for in_turn in made])
 
 
-def _numbered(tiles: Sequence[Tiles]) -> tuple[list[Tiles], list[int]]:
-    """All that differ, and which each is."""
+def _tiles(
+    layouts: Sequence[Layout], operator: Operator, axis: int | None, whole: Tiles
+) -> tuple[list[Tiles], list[int]]:
+    """All tiles along an axis that differ, ``whole`` without one, and which each layout has."""
+    if axis is None:
+        return [whole], [0] * len(layouts)
+    known: dict[object, int] = {}
     number: dict[Tiles, int] = {}
-    at = [number.setdefault(along, len(number)) for along in tiles]
-    return list(number), at
+    which = []
+    for layout in layouts:
+        key = layout.grid.groups[axis], layout.cuts[axis], layout.units[axis]
+        if key not in known:
+            known[key] = number.setdefault(layout.tiles(operator)[axis], len(number))
+        which.append(known[key])
+    return list(number), which
 
 
 @compiled

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import CHANNEL, Shape, shape_of
-from tilewright.formulation.scheduling.tiled.overlap import flat_positions, positions_of_tile
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
 from tilewright.formulation.scheduling.tiled.reading import axes_along, made_by
+from tilewright.formulation.scheduling.tiled.stretches_read import Touched
 from tilewright.formulation.scheduling.tiled.units import Read
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.foundation.compiled import compiled
@@ -22,10 +20,9 @@ from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
 from tilewright.heuristics.scheduling.tiled.layouts.grids import sides
 from tilewright.heuristics.scheduling.tiled.layouts.ways_kernel import places
 from tilewright.heuristics.scheduling.tiled.lists import zigzag
+from tilewright.workloads.mapping.operator import Operator
 
 Cuts = tuple[int, ...]
-Touched = Callable[[int, int], Int64s]
-"""Positions, ascending, that a stretch from one border to the next touches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,26 +64,19 @@ def journeys(
     if coordinates is None:
         return None
     theirs_laid, mine_laid = shape_of(producer.layer.operator), shape_of(unit.layer.operator)
-    parts = (0, mine_laid.parts)
-    shares_made = [layout.borders(producer.layer.operator) for layout in made]
-    shares_wanted = [layout.borders(unit.layer.operator) for layout in wanted]
     met, which_made, which_wanted = [], [], []
     for coordinate, (axis, touched) in enumerate(coordinates):
-        lies = place_of(theirs_laid, coordinate)
-        of_results = [(0, 1) if lies is None else shares[lies] for shares in shares_made]
-        theirs = sorted(set(of_results))
-        mine = [parts] if axis is None else sorted({shares[axis] for shares in shares_wanted})
+        theirs, which = borders_along(made, producer.layer.operator, place_of(theirs_laid, coordinate), 1)
+        which_made.append(which)
+        mine, which = borders_along(wanted, unit.layer.operator, axis, mine_laid.parts)
+        which_wanted.append(which)
         met.append(overlaps(touched, theirs, mine))
-        number = {cuts: i for i, cuts in enumerate(theirs)}
-        which_made.append([number[cuts] for cuts in of_results])
-        number = {cuts: j for j, cuts in enumerate(mine)}
-        which_wanted.append([0 if axis is None else number[shares[axis]] for shares in shares_wanted])
     depends = [-1 if axis is None else axis for axis, _ in coordinates]
     bits = problem.result_bits[read.producer]
-    made_groups, made_engines = _places(made, machine, theirs_laid.summed)
+    made_groups, made_engines = placed(made, machine, theirs_laid.summed)
     # what a finished sum meets, only the last engine of its chain reads
     last = mine_laid.summed if read.late else (False,) * 4
-    wanted_groups, wanted_engines = _places(wanted, machine, last)
+    wanted_groups, wanted_engines = placed(wanted, machine, last)
     sent = _priced(
         met[0],
         met[1],
@@ -133,9 +123,7 @@ def touches(problem: TiledProblem, index: int, read: Read) -> list[tuple[int | N
     return [
         (
             place_of(shape, along.depends[0]) if along.depends else None,
-            partial(flat_positions, along)
-            if flat and coordinate == CHANNEL
-            else partial(positions_of_tile, operator, along, origin.sizes[coordinate]),
+            Touched(operator, along, origin.sizes[coordinate], flat and coordinate == CHANNEL),
         )
         for coordinate, along in enumerate(axes)
     ]
@@ -153,33 +141,53 @@ def by_shares(layouts: Sequence[Layout]) -> tuple[list[Layout], list[int]]:
     return [layouts[which.index(at)] for at in range(len(first))], which
 
 
-def overlaps(positions: Touched, theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
+def borders_along(
+    layouts: Sequence[Layout], operator: Operator, axis: int | None, size: int
+) -> tuple[list[Cuts], list[int]]:
+    """All borders of shares along an axis that differ, and which each layout has.
+
+    Parameters
+    ----------
+    layouts, operator : of a layer
+    axis : one that it is laid out along; ``None`` for a single share
+    size : of that
+    """
+    if axis is None:
+        return [(0, size)], [0] * len(layouts)
+    number: dict[object, int] = {}
+    which = [
+        number.setdefault((layout.grid.groups[axis], layout.units[axis]), len(number)) for layout in layouts
+    ]
+    return [layouts[which.index(i)].borders(operator)[axis] for i in range(len(number))], which
+
+
+def overlaps(touched: Touched, theirs: Sequence[Cuts], mine: Sequence[Cuts]) -> Floats:
     """Positions along a coordinate that shares of a reader touch of shares that were made, shape (producer's
     borders, reader's borders, producer's shares, reader's shares); those beyond the last share are 0.
 
     Parameters
     ----------
-    positions : of the producer, ascending, that a reader's share from one border to the next touches
+    touched : the positions of the producer that stretches of the reader touch
     theirs, mine : borders of the producer's and of the reader's shares
     """
-    made = np.array([cuts + cuts[-1:] * (max(map(len, theirs)) - len(cuts)) for cuts in theirs])
-    points, at = np.unique(made, return_inverse=True)
-    shares: dict[tuple[int, int], int] = {(0, 0): 0}
-    number = np.zeros((len(mine), max(map(len, mine)) - 1), dtype=np.int64)
-    for j, cuts in enumerate(mine):
-        for share, (low, high) in enumerate(pairwise(cuts)):
-            if low < high:
-                number[j, share] = shares.setdefault((low, high), len(shares))
-    below = np.zeros((len(shares), len(points)))
-    for (low, high), k in shares.items():
-        if low < high:
-            below[k] = positions(low, high).searchsorted(points)
-    met = np.diff(below[:, at.reshape(made.shape)], axis=2)
-    table: Floats = np.ascontiguousarray(met[number].transpose(2, 0, 3, 1))
+    points, at = np.unique(as_long(theirs), return_inverse=True)
+    borders = as_long(mine)
+    stretches, number = np.unique(
+        np.stack([borders[:, :-1], borders[:, 1:]], axis=2).reshape(-1, 2), axis=0, return_inverse=True
+    )
+    low, high = stretches.T
+    met = np.diff(touched.below(low, high, points)[:, at.reshape(len(theirs), -1)], axis=2)
+    table: Floats = np.ascontiguousarray(met[number.reshape(len(mine), -1)].transpose(2, 0, 3, 1))
     return table
 
 
-def _places(layouts: Sequence[Layout], machine: TiledMachine, last: Sequence[bool]) -> tuple[Int64s, Int64s]:
+def as_long(cuts: Sequence[Cuts]) -> Int64s:
+    """Borders of shares, as many of each as there are of the most; the last ones repeat."""
+    most = max(map(len, cuts))
+    return np.array([along + along[-1:] * (most - len(along)) for along in cuts], dtype=np.int64)
+
+
+def placed(layouts: Sequence[Layout], machine: TiledMachine, last: Sequence[bool]) -> tuple[Int64s, Int64s]:
     """Groups of each layout, shape (layouts, 4), and its engines in their order, padded with -1.
 
     Parameters
@@ -245,6 +253,10 @@ def _priced(
     top = np.empty((engines, width), dtype=np.int64)
     low = np.empty((engines, width), dtype=np.int64)
     at = np.zeros(4, dtype=np.int64)
+    # links up and down from a row to engines of a kind, and what is sent from there to them
+    upright = np.empty(engines * height, dtype=np.int64)
+    leaving = np.zeros(engines * height)
+    stack = np.empty(engines * height, dtype=np.int64)
     for j in range(many):
         groups = wanted_groups[j]
         for c in range(3):
@@ -271,6 +283,12 @@ def _priced(
             copies[kind] += 1
             left[kind], right[kind] = min(left[kind], x), max(right[kind], x)
             top[kind, x], low[kind, x] = min(top[kind, x], y), max(low[kind, x], y)
+        for kind in range(kinds):
+            for sy in range(height):
+                links = 0
+                for x in range(left[kind], right[kind] + 1):
+                    links += max(0, sy - top[kind, x]) + max(0, low[kind, x] - sy)
+                upright[kind * height + sy] = links
         for i in range(count):
             theirs = made_groups[i]
             table0 = channels[which_made[i, 0], which_wanted[j, 0]]
@@ -280,7 +298,7 @@ def _priced(
             sent[:] = 0.0
             kept[:] = 0.0
             change[:] = 0.0
-            spent = 0.0
+            spent, ways = 0.0, 0
             for p0 in range(theirs[0]):
                 for k0 in range(classes[0]):
                     if table0[p0, k0] == 0.0:
@@ -310,19 +328,26 @@ def _priced(
                                     change[0, sy, last] -= size
                                     change[1, sy, first + 1] += size
                                     change[1, sy, sx + 1] -= size
-                                    links = last - first
-                                    for x in range(left[kind], right[kind] + 1):
-                                        up, down = top[kind, x], low[kind, x]
-                                        if up < sy:
-                                            links += sy - up
-                                            change[2, up + 1, x] += size
-                                            change[2, sy + 1, x] -= size
-                                        if down > sy:
-                                            links += down - sy
-                                            change[3, sy, x] += size
-                                            change[3, down, x] -= size
+                                    way = kind * height + sy
+                                    links = last - first + upright[way]
                                     spent += size * (prices[0] + prices[1] * links + prices[2] * others)
+                                    if leaving[way] == 0.0:
+                                        stack[ways] = way
+                                        ways += 1
+                                    leaving[way] += size
             energy[i, j] = spent
+            for n in range(ways):
+                kind, sy = stack[n] // height, stack[n] % height
+                size = leaving[stack[n]]
+                leaving[stack[n]] = 0.0
+                for x in range(left[kind], right[kind] + 1):
+                    up, down = top[kind, x], low[kind, x]
+                    if up < sy:
+                        change[2, up + 1, x] += size
+                        change[2, sy + 1, x] -= size
+                    if down > sy:
+                        change[3, sy, x] += size
+                        change[3, down, x] -= size
             longest = sent.max()
             for e in range(engines):
                 if kind_of[e] >= 0:

@@ -7,16 +7,22 @@ engines read the same pixels take less together than each by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem
+from tilewright.formulation.scheduling.tiled.stretches_read import Touched
 from tilewright.formulation.scheduling.tiled.units import Read, Unit
 from tilewright.foundation.arrays import Floats, Int64s
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout
-from tilewright.heuristics.scheduling.tiled.layouts.journeys import Cuts, Touched, by_shares, touches
+from tilewright.heuristics.scheduling.tiled.layouts.journeys import (
+    as_long,
+    borders_along,
+    by_shares,
+    placed,
+    touches,
+)
 
 Operand = tuple[int, Read]
 """A layer, and which of its operands."""
@@ -81,31 +87,38 @@ def _regions(problem: TiledProblem, operand: Operand, layouts: Sequence[Layout])
     if coordinates is None:
         return None
     operator, machine = problem.units[index].layer.operator, problem.machine
-    whole = (0, shape_of(operator).parts)
+    groups, engines = placed(layouts, machine, (False,) * 4)
+    inner = np.cumprod(np.concatenate([np.ones_like(groups[:, :1]), groups[:, :0:-1]], axis=1), axis=1)
+    # the share of every engine along each axis; one without results reads nothing
+    share = np.arange(machine.engines)[:, None] // inner[:, None, ::-1] % groups[:, None]
+    made = engines >= 0
+    known: list[tuple[Int64s, tuple[Int64s, Int64s]]] = []
+    for along in range(4):
+        cuts, which = borders_along(layouts, operator, along, 1)
+        borders, at = as_long(cuts), (np.array(which)[:, None], share[..., along])
+        made &= borders[at] < borders[:, 1:][at]
+        known.append((borders, at))
     regions = np.zeros((len(layouts), machine.engines, len(coordinates), 2), dtype=np.int64)
-    known: dict[tuple[int, Cuts], Int64s] = {}
-    for region, layout in zip(regions, layouts, strict=True):
-        borders, engines = layout.borders(operator), layout.engines(machine.width)
-        # an engine without results reads nothing
-        filled: tuple[Int64s, ...] = np.ix_(*(np.flatnonzero(np.diff(along)) for along in borders))
-        used = engines[filled].ravel()
-        for at, (axis, touched) in enumerate(coordinates):
-            along = whole if axis is None else borders[axis]
-            if (at, along) not in known:
-                known[at, along] = _ends(touched, along)
-            ends = known[at, along]
-            share = np.broadcast_to(filled[axis], engines[filled].shape).ravel() if axis is not None else 0
-            region[used, at] = ends[share]
+    rows = np.nonzero(made)[0]
+    for coordinate, (axis, touched) in enumerate(coordinates):
+        if axis is None:
+            regions[rows, engines[made], coordinate] = _ends(
+                touched, np.array([[0, shape_of(operator).parts]])
+            )
+        else:
+            borders, at = known[axis]
+            regions[rows, engines[made], coordinate] = _ends(touched, borders)[at][made]
     return regions
 
 
-def _ends(touched: Touched, along: Cuts) -> Int64s:
-    """The first position that each share touches, and the one after the last, shape (shares, 2)."""
-    ends = np.zeros((len(along) - 1, 2), dtype=np.int64)
-    for share, (low, high) in enumerate(pairwise(along)):
-        if low == high:
-            continue
-        positions = touched(low, high)
-        if len(positions):
-            ends[share] = positions[0], positions[-1] + 1
-    return ends
+def _ends(touched: Touched, borders: Int64s) -> Int64s:
+    """The first position that shares touch, and the one after the last, shape (rows, shares, 2).
+
+    Parameters
+    ----------
+    borders : ascending, shape (rows, shares + 1)
+    """
+    low, high = borders[:, :-1].ravel(), borders[:, 1:].ravel()
+    ends = touched.ends(low, high)
+    ends[(low == high) | (ends[:, 0] == ends[:, 1])] = 0
+    return ends.reshape(len(borders), -1, 2)
