@@ -73,7 +73,8 @@ class Effort:
     rounds, tries, most, far, widths, price : as of `smoothed`
     heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
         ("threshold accepting", Dueck and Scheuer, 1990)
-    staged : whether all transfers are timed anew together at the beginning, see `smoothing_staging`
+    fill : how many times as long as its longest task runs a step may be filled where all transfers are timed
+        anew together at the beginning, see `smoothing_staging`; 0 where they are not
     """
 
     rounds: int = 4
@@ -83,7 +84,7 @@ class Effort:
     widths: int = 5
     price: float = inf
     heat: float = 0.0
-    staged: bool = False
+    fill: float = 0.0
 
     def worth(self, machine: TiledMachine) -> Floats:
         """Cycles that it is worth to spare a byte a link, and to spare it DRAM for a buffer."""
@@ -171,7 +172,7 @@ def smoothed_and_cycles(
                 effort.far,
                 effort.widths,
                 effort.heat,
-                effort.staged,
+                effort.fill,
             ),
             worth=effort.worth(machine),
             seed=seed,

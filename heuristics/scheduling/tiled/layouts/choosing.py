@@ -38,6 +38,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
+from tilewright.heuristics.scheduling.tiled.layouts.rings import ring_fill
 from tilewright.heuristics.scheduling.tiled.layouts.siblings import Operand, kept, siblings
 
 PRICES = (1.0, 4.0, 0.25)
@@ -149,6 +150,7 @@ class LayoutChoice:
             if limits.remaining < PLANNED * kind * ways:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
                 self.of = [fewer[id(of)] for of in self.of]
+        self._hesitant = False
         self._energy: dict[tuple[int, int], Floats] = {}
         self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
@@ -214,6 +216,16 @@ class LayoutChoice:
         choice = copy(self)
         choice._flowing = self._whole
         choice._cycles = choice._beyond_others(self._whole)
+        return choice
+
+    def hesitant(self) -> LayoutChoice:
+        """The same choice where engines that share sums cost the time in which a chain would fill.
+
+        Where links and ports are busy, rings keep less than they promise: their sums travel while operands
+        arrive, and they finish all their boxes in the last turns.
+        """
+        choice = copy(self)
+        choice._hesitant = True
         return choice
 
     def apart(self) -> LayoutChoice:
@@ -285,6 +297,8 @@ class LayoutChoice:
             waits += CROWDING * of.weights / self.problem.machine.port_rate
         if reads_outside(self.problem.units[unit]):
             waits = waits + _outside(of, self.problem.machine)
+        if self._hesitant and self.problem.units[unit].layer.operator.is_mac:
+            waits = waits + cycles * ring_fill(of.layouts)
         costs: Floats = of.energy + price * (cycles + waits)
         return costs
 

@@ -22,6 +22,7 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 TRIED = (
     (1.0, "apart"),
     (1.0, "network"),
+    (1.0, "hesitant"),
     (1.0, "waiting"),
     (1.0, "beside"),
     (2.0, "best"),
@@ -127,6 +128,8 @@ def started(
                 taken = choice.apart()
             elif how == "waiting":
                 taken = best.waiting()
+            elif how == "hesitant":
+                taken = best.hesitant()
             else:
                 taken = choice if how == "network" else best
             if how == "beside" and leading is not None:
