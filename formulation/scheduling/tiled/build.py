@@ -82,8 +82,8 @@ class _Builder:
 
     @staticmethod
     def _places(cuts_of: Tiling) -> Int32s | None:
-        """Per box and part of a unit's sums, counted from its first task, the task that makes the part; ``None``
-        where these are the same.
+        """Per box and part of a unit's sums, counted from its first task, the task that makes the part;
+        ``None`` where these are the same.
         """
         if not cuts_of.begins:
             return None

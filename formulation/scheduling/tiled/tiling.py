@@ -146,7 +146,8 @@ def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) 
             if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != size or not rising:
                 raise ValueError(f"{unit.name}: borders of {what} must rise from 0 to {size}, got {cuts}")
         begins, boxes, parts = cuts_of.begins, cuts_of.boxes, cuts_of.divisions
-        if begins and not (operator.is_mac and len(begins) == boxes and 0 <= min(begins) <= max(begins) < parts):
+        counted = operator.is_mac and len(begins) == boxes
+        if begins and not (counted and 0 <= min(begins) <= max(begins) < parts):
             raise ValueError(f"{unit.name}: expected the first of {parts} parts of each of {boxes} sums")
         for axis, cuts in (
             (CHANNEL, cuts_of.channels),

@@ -73,8 +73,7 @@ class Effort:
     rounds, tries, most, far, widths, price : as of `smoothed`
     heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
         ("threshold accepting", Dueck and Scheuer, 1990)
-    fill : how many times as long as its longest task runs a step may be filled where all transfers are timed
-        anew together at the beginning, see `smoothing_staging`; 0 where they are not
+    staged : whether all transfers are timed anew together at the beginning, see `smoothing_staging`
     """
 
     rounds: int = 4
@@ -84,7 +83,7 @@ class Effort:
     widths: int = 5
     price: float = inf
     heat: float = 0.0
-    fill: float = 0.0
+    staged: bool = False
 
     def worth(self, machine: TiledMachine) -> Floats:
         """Cycles that it is worth to spare a byte a link, and to spare it DRAM for a buffer."""
@@ -172,7 +171,7 @@ def smoothed_and_cycles(
                 effort.far,
                 effort.widths,
                 effort.heat,
-                effort.fill,
+                effort.staged,
             ),
             worth=effort.worth(machine),
             seed=seed,

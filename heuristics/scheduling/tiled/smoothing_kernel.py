@@ -50,8 +50,7 @@ class Tries(NamedTuple):
     far : steps before its use in which data may arrive
     widths : windows have 1, 2, 4 … steps, so many sizes of them; 1 for single steps
     heat : cycles that a move may cost and stay in the first pass, evenly less in later ones, none in the last
-    fill : how many times as long as its longest task runs a step may be filled where all multicasts are
-        timed anew at the beginning; 0 where they are not
+    staged : whether all multicasts are timed anew at the beginning
     """
 
     rounds: int
@@ -60,7 +59,7 @@ class Tries(NamedTuple):
     far: int
     widths: int
     heat: float
-    fill: float
+    staged: bool
 
 
 @compiled
@@ -212,8 +211,8 @@ def level(
     )
     for g in range(count):
         put(net, casts, g, 1.0, loads, scratch)
-    if tries.fill > 0.0:
-        staged(of, tries.fill, halt)
+    if tries.staged:
+        staged(of, halt)
     total = 0.0
     for step in range(steps):
         busiest(net, step, loads)

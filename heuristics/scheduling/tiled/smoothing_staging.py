@@ -191,13 +191,12 @@ def _timed(
 
 
 @compiled
-def staged(of: Setting, fill: float, halt: Any) -> None:  # pragma: no cover
+def staged(of: Setting, halt: Any) -> None:  # pragma: no cover
     """Give multicasts other steps, and those from DRAM other ports; one that must delay a task stays.
 
     Parameters
     ----------
     of : the plan, changed in place; the times of its steps are not noted anew
-    fill : how many times as long as its longest task runs a step may be filled
     halt : a flag; once it is set, what has no other steps yet comes in single ones that are legal
     """
     net, casts, copies, loads = of.net, of.casts, of.copies, of.loads
@@ -223,7 +222,7 @@ def staged(of: Setting, fill: float, halt: Any) -> None:  # pragma: no cover
             put(net, casts, g, -1.0, loads, of.scratch)
     lengths = np.empty(steps)
     for step in range(steps):
-        lengths[step] = max(fill * loads.plain[step], loads.dram[step] / net.dram_rate)
+        lengths[step] = max(float(loads.plain[step]), loads.dram[step] / net.dram_rate)
         for link in range(len(loads.pace)):
             lengths[step] = max(lengths[step], loads.link[step, link] * loads.pace[link])
     ready, listed = np.empty(count, dtype=np.int64), 0

@@ -163,7 +163,7 @@ class Stages:
         effort, price = THOROUGH if thorough else Effort(), cycle_price(self.search)
         # where cycles alone count, and with few atoms, smoothing gains more from where completion begins
         staged = like is None and dag.tasks > FEW and 0.0 < price < inf
-        effort = replace(effort, price=price, fill=float(staged))
+        effort = replace(effort, price=price, staged=staged)
         moved = smoothed_and_cycles(dag, machine, plan, effort, like=before, limits=limits)[0]
         return min([self.offered(dag, moved, source), *kept], key=itemgetter(0))
 

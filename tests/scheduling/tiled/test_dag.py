@@ -173,8 +173,8 @@ def test_partial_sums_have_four_bytes_and_follow_each_other() -> None:
 
 
 def test_a_chain_begins_with_any_of_its_parts() -> None:
-    """Costs, weights and operands go with the parts; the sum is passed on in the order of the tasks, and the last
-    of them has the result and reads what meets it.
+    """Costs, weights and operands go with the parts; the sum is passed on in the order of the tasks, and the
+    last of them has the result and reads what meets it.
     """
     units = units_of(chain(conv2d(k=4, c=10, r=1, s=1, h=2, w=2)))
     cuts = Tiling((0, 1), (0, 2, 4), (0, 2), (0, 2), (0, 1, 4, 10))

@@ -168,7 +168,7 @@ def _of_cuts(
     if not pool:
         turns = max(boxes, chain)
         busy = turns * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
-        busy += turns * results * 4 / boxes / port if 1 < chain and boxes < 2 * chain else 0
+        busy += turns * results * 4 / boxes / port if chain > 1 and boxes < 2 * chain else 0
     else:  # parts of a window are made apart, then added up, some boxes by each engine
         busy = boxes * terms * filled * int(atom.cycles[0])
         last = -(-boxes // chain)

@@ -104,7 +104,7 @@ def test_staged_plans_are_legal_and_counted_as_the_evaluator_does(seed: int) -> 
     for plan in (given, random_plan(rng, problem, dag), smoothed(dag, machine, given, seed=seed)):
         for price in (inf, 10.0):
             for rounds, limits in ((0, None), (2, None), (2, Limits(0.0))):
-                effort = Effort(rounds, price=price, fill=1.0)
+                effort = Effort(rounds, price=price, staged=True)
                 taken, counted = smoothed_and_cycles(dag, machine, plan, effort, seed, limits=limits)
                 assert counted is not None
                 assert problem.evaluate(dag, taken).cycles <= counted + 1
@@ -116,7 +116,7 @@ def test_staging_shortens_plans_without_any_move() -> None:
     problem = TiledProblem(resolve_model("alexnet", 1), machine, tiled_objective("makespan"))
     dag = problem.dag(balanced_sizes(problem))
     plan = complete(dag, machine, *layer_sequential(dag, machine, waves=True))
-    staged = smoothed_and_cycles(dag, machine, plan, Effort(rounds=0, fill=1.0))[0]
+    staged = smoothed_and_cycles(dag, machine, plan, Effort(rounds=0, staged=True))[0]
     assert problem.evaluate(dag, staged).cycles < problem.evaluate(dag, plan).cycles
 
 

@@ -38,7 +38,6 @@ from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
-from tilewright.heuristics.scheduling.tiled.layouts.rings import ring_fill
 from tilewright.heuristics.scheduling.tiled.layouts.siblings import Operand, kept, siblings
 
 PRICES = (1.0, 4.0, 0.25)
@@ -104,6 +103,7 @@ class LayoutChoice:
     problem, room : as given
     of : the layouts of every layer
     order : in which layers run, by default the network's
+    undivided_sums : whether no engines share sums, see `undivided`
 
     Raises
     ------
@@ -150,7 +150,7 @@ class LayoutChoice:
             if limits.remaining < PLANNED * kind * ways:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
                 self.of = [fewer[id(of)] for of in self.of]
-        self._hesitant = False
+        self.undivided_sums = False
         self._energy: dict[tuple[int, int], Floats] = {}
         self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
@@ -218,14 +218,13 @@ class LayoutChoice:
         choice._cycles = choice._beyond_others(self._whole)
         return choice
 
-    def hesitant(self) -> LayoutChoice:
-        """The same choice where engines that share sums cost the time in which a chain would fill.
+    def undivided(self) -> LayoutChoice:
+        """The same choice where no engines share sums, except in layers that have no other layouts.
 
-        Where links and ports are busy, rings keep less than they promise: their sums travel while operands
-        arrive, and they finish all their boxes in the last turns.
+        Where turns are short, sums and the other operands crowd ports for longer than estimates tell.
         """
         choice = copy(self)
-        choice._hesitant = True
+        choice.undivided_sums = True
         return choice
 
     def apart(self) -> LayoutChoice:
@@ -297,9 +296,10 @@ class LayoutChoice:
             waits += CROWDING * of.weights / self.problem.machine.port_rate
         if reads_outside(self.problem.units[unit]):
             waits = waits + _outside(of, self.problem.machine)
-        if self._hesitant and self.problem.units[unit].layer.operator.is_mac:
-            waits = waits + cycles * ring_fill(of.layouts)
         costs: Floats = of.energy + price * (cycles + waits)
+        if self.undivided_sums and self.problem.units[unit].layer.operator.is_mac:
+            sharing = np.array([layout.grid.groups[3] > 1 for layout in of.layouts])
+            costs = np.where(sharing & ~sharing.all(), np.inf, costs)
         return costs
 
     def best(self, price: float) -> Layouts:

@@ -22,7 +22,7 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 TRIED = (
     (1.0, "apart"),
     (1.0, "network"),
-    (1.0, "hesitant"),
+    (1.0, "undivided"),
     (1.0, "waiting"),
     (1.0, "beside"),
     (2.0, "best"),
@@ -33,7 +33,8 @@ TRIED = (
 )
 """Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
 readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
-results arrived while others are made; or those of this plan, with layers beside others."""
+engines shared sums, or no results arrived while others are made; or those of this plan, with layers beside
+others."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -62,6 +63,11 @@ class LayoutStart:
     judged: Judged
     state: Layouts
     choice: LayoutChoice
+
+    @property
+    def undivided(self) -> bool:
+        """Whether no engines share sums."""
+        return self.choice.undivided_sums
 
     def beside(self, price: float) -> Layouts:
         """Its layouts, with layers beside others where that is estimated to gain at a price of a cycle."""
@@ -128,8 +134,8 @@ def started(
                 taken = choice.apart()
             elif how == "waiting":
                 taken = best.waiting()
-            elif how == "hesitant":
-                taken = best.hesitant()
+            elif how == "undivided":
+                taken = best.undivided()
             else:
                 taken = choice if how == "network" else best
             if how == "beside" and leading is not None:
