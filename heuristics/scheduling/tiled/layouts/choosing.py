@@ -103,7 +103,7 @@ class LayoutChoice:
     problem, room : as given
     of : the layouts of every layer
     order : in which layers run, by default the network's
-    undivided_sums : whether no engines share sums, see `undivided`
+    undivided_sums : whether no engines share sums, see `sharing_sums`
 
     Raises
     ------
@@ -218,13 +218,14 @@ class LayoutChoice:
         choice._cycles = choice._beyond_others(self._whole)
         return choice
 
-    def undivided(self) -> LayoutChoice:
-        """The same choice where no engines share sums, except in layers that have no other layouts.
+    def sharing_sums(self, *, allowed: bool = True) -> LayoutChoice:
+        """The same choice where engines may share sums, or may not in layers that have other layouts.
 
-        Where turns are short, sums and the other operands crowd ports for longer than estimates tell.
+        Where turns are short, sums and other operands crowd ports for longer than estimates tell, so that plans
+        without shared sums come first.
         """
         choice = copy(self)
-        choice.undivided_sums = True
+        choice.undivided_sums = not allowed
         return choice
 
     def apart(self) -> LayoutChoice:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,13 +44,7 @@ def last_waits(
     whole = (((0, shape_of(reader).parts), (0,), (0,)),) * len(wanted.layouts)
     # per axis of a tiling, the tiles of each layout
     theirs = [*zip(*(layout.tiles(maker) for layout in made.layouts), strict=True)]
-    # engines of a ring begin with different boxes, all of them together with what the whole share reads
-    ring = problem.partial_sums == "chain" and reader.is_mac
-    begun = [
-        replace(layout, cuts=(1, 1, 1, layout.cuts[3])) if ring and layout.grid.groups[3] > 1 else layout
-        for layout in wanted.layouts
-    ]
-    mine = [*zip(*(layout.tiles(reader) for layout in begun), strict=True)]
+    mine = [*zip(*(layout.tiles(reader) for layout in wanted.layouts), strict=True)]
     parts, turns, which_made, which_wanted = [], [], [], []
     for coordinate, (axis, positions) in enumerate(coordinates):
         lies = place_of(shape, coordinate)

@@ -22,7 +22,6 @@ from tilewright.heuristics.scheduling.tiled.stages import Stages
 TRIED = (
     (1.0, "apart"),
     (1.0, "network"),
-    (1.0, "undivided"),
     (1.0, "waiting"),
     (1.0, "beside"),
     (2.0, "best"),
@@ -30,11 +29,13 @@ TRIED = (
     (2.8, "best"),
     (0.7, "best"),
     (1.0, "beside"),
+    (2.8, "rings"),
+    (1.0, "rings"),
 )
 """Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
 readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
-engines shared sums, or no results arrived while others are made; or those of this plan, with layers beside
-others."""
+results arrived while others are made, or if engines might share sums; or those of this plan, with layers
+beside others."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -122,6 +123,7 @@ def started(
     choice = LayoutChoice(
         problem, price, room=room, most=share, limits=search.limits, hasty=within is not None
     )
+    choice = choice.sharing_sums(allowed=False)
     starts: list[LayoutStart] = []
     tried: set[tuple[Layouts, tuple[int, ...]]] = set()
     best = choice
@@ -134,8 +136,8 @@ def started(
                 taken = choice.apart()
             elif how == "waiting":
                 taken = best.waiting()
-            elif how == "undivided":
-                taken = best.undivided()
+            elif how == "rings":
+                taken = best.sharing_sums()
             else:
                 taken = choice if how == "network" else best
             if how == "beside" and leading is not None:
