@@ -221,8 +221,8 @@ class LayoutChoice:
     def sharing_sums(self, *, allowed: bool = True) -> LayoutChoice:
         """The same choice where engines may share sums, or may not in layers that have other layouts.
 
-        Where turns are short, sums and other operands crowd ports for longer than estimates tell, so that plans
-        without shared sums come first.
+        Where turns are short, sums and other operands crowd ports for longer than estimates tell, so that
+        plans without shared sums come first.
         """
         choice = copy(self)
         choice.undivided_sums = not allowed
