@@ -69,15 +69,17 @@ def _atoms(operator: Operator, tiling: Tiling, slots: int, engine: TileEngine, b
     results = np.repeat(boxes[:, None], slots, axis=1) * SUM_BYTES
     results[:, -1] = in_bytes(boxes * bits)
     vector = np.full((count, slots), shapes.kind == "vector")
+    at = np.tile(tiling.slots_of_parts(), (count // tiling.boxes, 1))
     grids = []
     for values in (priced.cycles, priced.operations, priced.buffer_bytes, priced.register_bytes):
         grid = np.zeros((count, slots), dtype=np.int64)
-        grid[:, :parts] = values.reshape(count, parts)
+        np.put_along_axis(grid, at, values.reshape(count, parts), axis=1)
         grids.append(grid)
     own = []
     for energies in (priced.buffer_energy, priced.inside_energy):
         spread = np.zeros((count, slots), dtype=np.float64)
-        spread[:, :parts] = 0.0 if energies is None else energies.reshape(count, parts)
+        if energies is not None:
+            np.put_along_axis(spread, at, energies.reshape(count, parts), axis=1)
         own.append(spread.ravel())
     if slots > parts:
         vector[:, -1] = True

@@ -56,10 +56,13 @@ class _Builder:
             parts = cuts_of.divisions
             chained = sums == "chain" and unit.layer.operator.is_mac
             slots.append(parts if parts == 1 or chained else parts + 1)
+            if cuts_of.begins and not chained:
+                raise ValueError(f"{unit.name}: only the parts of a chain may begin with any of them")
             counts.append(
                 math.prod(len(cuts) - 1 for cuts in (cuts_of.samples, *cuts_of.axes[:3])) * slots[-1]
             )
         self.slots = np.array(slots, dtype=np.int32)
+        self.at = [self._places(cuts_of) for cuts_of in tilings]
         self.base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.tasks = int(self.base[-1])
         self.counts = np.zeros(len(units), dtype=np.int64)  # reads by unit
@@ -76,6 +79,29 @@ class _Builder:
                 tilings, self.base, self.slots, result_bits(units, engine), strict=False
             )
         ]
+
+    @staticmethod
+    def _places(cuts_of: Tiling) -> Int32s | None:
+        """Per box and part of a unit's sums, counted from its first task, the task that makes the part;
+        ``None`` where these are the same.
+        """
+        if not cuts_of.begins:
+            return None
+        slots = cuts_of.slots_of_parts()
+        place = np.tile(slots, (len(cuts_of.samples) - 1, 1))
+        place += slots.shape[1] * np.arange(len(place))[:, None]
+        return place.ravel().astype(np.int32)
+
+    def _reader(self, index: int, local: Int64s, late: bool = False) -> Int64s:
+        """The tasks of a unit that read what its parts need, counted from its first one.
+
+        Parameters
+        ----------
+        local : numbers of boxes and parts
+        late : whether only the last of a chain reads, whatever its part
+        """
+        at = self.at[index]
+        return local if late or at is None else at[local].astype(np.int64)
 
     def add_blocks(self, kind: int, sizes: Int64s, parents: Int64s) -> int:
         """New blocks at the end; the number of the first."""
@@ -206,7 +232,8 @@ class _Builder:
         task = local // parts * slots + local % parts
         per_sample = block.size // parts * slots
         for sample in range(len(cuts.samples) - 1):
-            self.add_reads(index, self.base[index] + sample * per_sample + task, first + block)
+            reader = self._reader(index, sample * per_sample + task)
+            self.add_reads(index, self.base[index] + reader, first + block)
 
     def _partial_sums(self, index: int) -> None:
         """Part p reads the sum of the parts before it, or the reduction reads all of them."""
@@ -233,7 +260,8 @@ class _Builder:
             operator, read.operand, self.tilings[index], int(self.slots[index]), read.late, origin
         )
         if entries is not None:
-            self.counts[index] += source.note(int(self.base[index]), entries)
+            at = None if read.late else self.at[index]
+            self.counts[index] += source.note(int(self.base[index]), entries, at)
         elif read.producer is not None:
             self._read_all(index, read, tensor)
         else:
@@ -285,8 +313,8 @@ class _Builder:
             task = source.task + piece * source.slots + source.slots - 1
             first = self.add_blocks(REGION, size.ravel(), np.repeat(task, len(share)))
             block = first + np.add.outer(np.arange(len(boxes)) * len(share), number)
-            readers = np.tile(self.base[index] + int(mine) * per_sample + reader, len(boxes))
-            self.add_reads(index, readers, block.ravel())
+            mine_all = self.base[index] + self._reader(index, int(mine) * per_sample + reader, read.late)
+            self.add_reads(index, np.tile(mine_all, len(boxes)), block.ravel())
 
     def _afford(self, more: int = 0, reason: str = "") -> None:
         """Refuse reads, and some more, that take longer than the time that is left."""
@@ -308,7 +336,8 @@ class _Builder:
         for sample, count in enumerate(np.diff(np.array(cuts.samples))):
             size = in_bytes(share * int(count) * tensor_bits(tensor, self.engine))
             first = self.add_blocks(INPUT, size, np.full(len(share), -1, dtype=np.int64))
-            self.add_reads(index, self.base[index] + sample * per_sample + reader, first + number)
+            local = self._reader(index, sample * per_sample + reader, read.late)
+            self.add_reads(index, self.base[index] + local, first + number)
 
 
 def _joined(arrays: list[Int64s]) -> Int64s:

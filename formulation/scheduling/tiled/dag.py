@@ -147,6 +147,9 @@ class AtomicDag:
             rest, tile = divmod(rest, len(cuts) - 1)
             spans.append((cuts[tile], cuts[tile + 1]))
         at = slot // max(1, len(cuts_of.across) - 1)
+        if cuts_of.begins:
+            box = (task - int(self.base[unit])) // int(self.slots[unit]) % cuts_of.boxes
+            at = (slot + cuts_of.begins[box]) % cuts_of.divisions
         part = (cuts_of.parts[at], cuts_of.parts[at + 1]) if slot < cuts_of.divisions else (0, 0)
         return (*reversed(spans), part)
 

@@ -54,21 +54,24 @@ class Source:
     task : the first task of the unit that makes it; negative for an input of the network
     slots : tasks per box of results; these are those of the last slot
     bits : of an element
-    noted : the first task of each reader, and what it reads
+    noted : the first task of each reader, what it reads, and per task that crossings name the one that reads,
+        both counted from the first; ``None`` where these are the same
     """
 
     cuts: tuple[Borders, Borders, Borders, Borders]
     task: int
     slots: int
     bits: int
-    noted: list[tuple[int, tuple[Crossing, ...]]] = field(default_factory=list)
+    noted: list[tuple[int, tuple[Crossing, ...], Int32s | None]] = field(default_factory=list)
 
-    def note(self, first: int, crossings: tuple[Crossing, ...]) -> int:
-        """Note reads by atoms from task ``first`` on; how many there are.
+    def note(self, first: int, crossings: tuple[Crossing, ...], at: Int32s | None = None) -> int:
+        """Note reads by atoms; how many there are.
 
-        The crossings are of readers of this source: of its borders.
+        Parameters
+        ----------
+        first, crossings, at : as of `noted`; the crossings are of readers of this source: of its borders
         """
-        self.noted.append((first, crossings))
+        self.noted.append((first, crossings, at))
         return sum(
             math.prod(len(along.consumer) for along in each.along) * len(each.free) for each in crossings
         )
@@ -85,7 +88,7 @@ class Source:
         """
         if not self.noted:
             return
-        crossings = tuple(those for _, those in self.noted)
+        crossings = tuple(those for _, those, _ in self.noted)
         made = self.task >= 0
         # layers repeat: what the same readers read of a source is the same wherever it stands
         key = tuple(map(id, crossings)), made, self.slots, self.bits
@@ -95,7 +98,9 @@ class Source:
             parents = reads.parents + self.task if made else reads.parents
             part = add_blocks(REGION if made else INPUT, reads.sizes, parents)
         for at, is_part, readers, blocks in reads.pairs:
-            yield readers + np.int32(self.noted[at][0]), blocks + np.int32(part if is_part else self.task)
+            first, _, places = self.noted[at]
+            mine = readers if places is None else places[readers]
+            yield mine + np.int32(first), blocks + np.int32(part if is_part else self.task)
 
     def _compute(self, crossings: tuple[tuple[Crossing, ...], ...]) -> _Reads:
         """The reads of a source and readers that all begin with task 0."""

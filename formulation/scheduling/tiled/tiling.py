@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilewright.formulation.scheduling.tiled.coordinates import (
     ACROSS,
     CHANNEL,
@@ -17,6 +19,7 @@ from tilewright.formulation.scheduling.tiled.coordinates import (
     shape_of,
 )
 from tilewright.formulation.scheduling.tiled.units import Unit
+from tilewright.foundation.arrays import Int64s
 from tilewright.workloads.mapping.operator import Operator
 
 Borders = tuple[int, ...]
@@ -50,6 +53,9 @@ class Tiling:
     ----------
     across : of the columns of a pool's window, where its parts are divided along these, too; empty where they
         are not
+    begins : per box of results of a sample, columns fastest and channels slowest, the part of the sum that a
+        chain begins with; the others follow in their order, the first one after the last.  Empty where every
+        chain begins with the first part
     """
 
     samples: Borders
@@ -58,6 +64,7 @@ class Tiling:
     columns: Borders
     parts: Borders
     across: Borders = ()
+    begins: tuple[int, ...] = ()
 
     @property
     def axes(self) -> tuple[Borders, Borders, Borders, Borders]:
@@ -68,6 +75,18 @@ class Tiling:
     def divisions(self) -> int:
         """Parts of every sum."""
         return (len(self.parts) - 1) * max(1, len(self.across) - 1)
+
+    @property
+    def boxes(self) -> int:
+        """Boxes of results of a range of samples."""
+        return math.prod(len(cuts) - 1 for cuts in self.axes[:3])
+
+    def slots_of_parts(self) -> Int64s:
+        """In which place of its chain every part of a sum stands, shape (boxes, parts)."""
+        parts = np.arange(self.divisions, dtype=np.int64)
+        begins = np.array(self.begins or (0,) * self.boxes, dtype=np.int64)
+        slots: Int64s = (parts - begins[:, None]) % len(parts)
+        return slots
 
     def every(self, operator: Operator) -> tuple[Borders, Borders, Borders, Borders, Borders]:
         """Borders of an operator's atoms along `CHANNEL`, `ROW`, `COLUMN`, `PART` and `ACROSS`."""
@@ -126,6 +145,10 @@ def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) 
             rising = all(a < b for a, b in itertools.pairwise(cuts))
             if len(cuts) < 2 or cuts[0] != 0 or cuts[-1] != size or not rising:
                 raise ValueError(f"{unit.name}: borders of {what} must rise from 0 to {size}, got {cuts}")
+        begins, boxes, parts = cuts_of.begins, cuts_of.boxes, cuts_of.divisions
+        counted = operator.is_mac and len(begins) == boxes
+        if begins and not (counted and 0 <= min(begins) <= max(begins) < parts):
+            raise ValueError(f"{unit.name}: expected the first of {parts} parts of each of {boxes} sums")
         for axis, cuts in (
             (CHANNEL, cuts_of.channels),
             (ROW, cuts_of.rows),

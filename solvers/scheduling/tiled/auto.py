@@ -98,7 +98,8 @@ INSTEAD = 0.5
 """Part of the time left that a method on trees may have where there was none for layouts."""
 
 LIKELY, SEVERAL = 3, 2
-"""Plans of layouts that are smoothed a few times, and how many of them, the best then, go on."""
+"""Plans of layouts that are smoothed a few times, and how many of them go on: the best then, and the best one
+of the other kind, with or without engines that share sums."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part, int], ...] = (
     (Kapla, _Part(0.06, 1.0, 0.25), 1),
@@ -257,13 +258,20 @@ class _Portfolio:
         key = self.search.key
         if not starts or key is None or self.search.done:
             return
-        begun = [self._near("layouts", start) for start in starts[:LIKELY] if start.judged[0] <= NEAR * key]
-        for near in begun:
+        others = [start for start in starts if start.undivided != starts[0].undivided][:1]
+        likely = [*starts[:LIKELY], *(start for start in others if start not in starts[:LIKELY])]
+        begun = [
+            (self._near("layouts", start), start.undivided)
+            for start in likely
+            if start.judged[0] <= NEAR * key
+        ]
+        for near, _ in begun:
             if not within.expired:
                 near.settle(FEW)
-        # which of them is best shows once they are smoothed
-        begun.sort(key=lambda near: near.best[0])
-        self.sites += [_Site("layouts", near) for near in begun[:SEVERAL]]
+        # which of them is best shows once they are smoothed, and of both kinds only at the end
+        begun.sort(key=lambda of: of[0].best[0])
+        begun[1:] = sorted(begun[1:], key=lambda of: of[1] == begun[0][1])
+        self.sites += [_Site("layouts", near) for near, _ in begun[:SEVERAL]]
 
     def begin_trees(self) -> None:
         """Plans of trees and segments, and neighbourhoods of the best, unless it is left far behind, or

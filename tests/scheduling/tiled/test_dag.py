@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -55,6 +56,13 @@ def output_size(operator: Operator) -> tuple[int, tuple[int, int]]:
     """Channels and (rows, columns) of a result."""
     b = operator.bounds
     return b.get("G", 1) * b.get("K", b["C"] if operator.kind == "pool" else 1), (b["P"], b["Q"])
+
+
+def begun_anywhere(rng: random.Random, operator: Operator, cuts: Tiling) -> Tiling:
+    """The same tiling with chains of sums that begin with any of their parts."""
+    if not operator.is_mac:
+        return cuts
+    return replace(cuts, begins=tuple(rng.randrange(cuts.divisions) for _ in range(cuts.boxes)))
 
 
 def brute_reads(
@@ -128,12 +136,14 @@ def test_halos_are_exact_on_random_layers(seed: int) -> None:
         tiling(unit, AtomSize(rng.randint(1, 4), rng.randint(1, 4), rng.randint(1, 3), rng.randint(1, 4)), 1)
         for unit in units
     ]
-    for sums in ("chain", "reduction"):
-        dag = build_dag(units, cuts, ENGINE, partial_sums=sums)
+    begun = [begun_anywhere(rng, unit.layer.operator, cut) for unit, cut in zip(units, cuts, strict=True)]
+    for sums, tilings in (("chain", cuts), ("chain", begun), ("reduction", cuts)):
+        dag = build_dag(units, tilings, ENGINE, partial_sums=sums)
         parts = [len(cut.parts) - 1 for cut in cuts]
         if sums == "reduction" and parts[1] > 1:
             continue  # the reduction has no loops of its own to compare with
         check_unit(dag, second, 1, first)
+        assert dag.macs == sum(operator.macs for operator in (first, second) if operator.is_mac)
 
 
 def test_strided_pointwise_reads_a_quarter() -> None:
@@ -160,6 +170,41 @@ def test_partial_sums_have_four_bytes_and_follow_each_other() -> None:
     assert split.macs == dag.macs == 4 * 8 * 4
     assert split.is_output[4]
     assert not split.is_output[:4].any()
+
+
+def test_a_chain_begins_with_any_of_its_parts() -> None:
+    """Costs, weights and operands go with the parts; the sum is passed on in the order of the tasks, and the
+    last of them has the result and reads what meets it.
+    """
+    units = units_of(chain(conv2d(k=4, c=10, r=1, s=1, h=2, w=2)))
+    cuts = Tiling((0, 1), (0, 2, 4), (0, 2), (0, 2), (0, 1, 4, 10))
+    plain, dag = (build_dag(units, [replace(cuts, begins=begins)], ENGINE) for begins in ((), (0, 2)))
+    assert [dag.box(task)[4] for task in range(6)] == [(0, 1), (1, 4), (4, 10), (4, 10), (0, 1), (1, 4)]
+    assert list(dag.operations[3:]) == [int(plain.operations[3 + part]) for part in (2, 0, 1)]
+    assert list(dag.block_bytes[:6]) == list(plain.block_bytes[:6])
+    assert list(dag.is_output) == list(plain.is_output)
+    for task in (4, 5):
+        assert task - 1 in dag.reads_of(task)
+    network = units_of(residual())
+    sums = [tiling(unit, AtomSize(3, 6, 2, 4), 1) for unit in network]
+    turned = [sums[0], replace(sums[1], begins=(1,) * sums[1].boxes)]
+    last = int(build_dag(network, sums, ENGINE).base[1]) + 1
+    met = [
+        [b for b in build_dag(network, cut, ENGINE).reads_of(last) if b < last - 1] for cut in (sums, turned)
+    ]
+    assert len(met[0]) == 1
+    assert met[0][0] in met[1]
+
+
+@pytest.mark.parametrize("begins", [(0,), (0, 3), (-1, 0)])
+def test_begins_of_chains_are_parts_of_every_sum(begins: tuple[int, ...]) -> None:
+    """There is one for each box of results, and each is the number of a part."""
+    units = units_of(chain(conv2d(k=4, c=10, r=1, s=1, h=2, w=2)))
+    cuts = Tiling((0, 1), (0, 2, 4), (0, 2), (0, 2), (0, 1, 4, 10), begins=begins)
+    with pytest.raises(ValueError, match="the first of 3 parts of each of 2 sums"):
+        build_dag(units, [cuts], ENGINE)
+    with pytest.raises(ValueError, match="only the parts of a chain"):
+        build_dag(units, [replace(cuts, begins=(0, 1))], ENGINE, partial_sums="reduction")
 
 
 def residual() -> Network:

@@ -209,8 +209,9 @@ def _of_cuts(
     terms, chain = (cuts[1] * cuts[2], groups[1] * groups[2]) if pool else (cuts[3], groups[3])
     boxes = math.prod(cuts) // terms
     if not pool:
-        busy = (boxes + chain - 1) * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
-        busy += (boxes + chain - 1) * results * 4 / boxes / port if chain > 1 else 0
+        turns = max(boxes, chain)
+        busy = turns * cuts[3] * (filled * int(atom.cycles[0]) + HANDOVER)
+        busy += turns * results * 4 / boxes / port if chain > 1 and boxes < 2 * chain else 0
     else:  # parts of a window are made apart, then added up, some boxes by each engine
         busy = boxes * terms * filled * int(atom.cycles[0])
         last = -(-boxes // chain)
@@ -359,7 +360,10 @@ def test_first_atoms_wait_for_what_is_made_last_of_what_they_read(kernel: int, s
                     for c in range(channel[0] if kernel == 1 else 0, channel[1] if kernel == 1 else 64):
                         counts[(turns[1][y] * w + turns[2][x]) * k + turns[0][c]] += 1
         parts, boxes = layout.grid.groups[3], k * h * w
-        lasting = made.cycles[i] / (boxes + parts - 1)
+        # engines that share sums finish all boxes in the last turns
+        lag = 2 if boxes >= 2 * parts else 1
+        last = max(boxes, parts) - lag * (parts - 1)
+        lasting = made.cycles[i] / max(boxes, parts) * last / boxes
         if sums == "reduction":
             lasting = 0.0 if parts * layout.cuts[3] > 1 else made.cycles[i] / boxes
         longest = max(
@@ -442,7 +446,7 @@ def test_plans_of_layouts_are_legal_and_never_below_the_bound(seed: int) -> None
 @pytest.mark.parametrize("seed", range(effort(8)))
 def test_engines_that_share_sums_make_legal_plans(seed: int, sums: PartialSums) -> None:
     """Engines that share a sum make its parts in turn, or apart: the plan is legal, above the bound, and
-    every result ends on the last of them.
+    results end on the last of them, or, where they begin with different boxes, on all.
     """
     rng = random.Random(seed)
     machine = load_tiled_machine(MACHINES[seed % 3])
@@ -460,7 +464,10 @@ def test_engines_that_share_sums_make_legal_plans(seed: int, sums: PartialSums) 
     assert problem.value(result) >= max(least_keys(problem)) * (1 - 1e-12)
     placed = layouts[1].grid.engines(machine.width)
     assert placed.shape[3] > 1
-    assert set(engine[dag.is_output].tolist()) <= set(placed[..., -1].ravel().tolist())
+    ends = set(engine[dag.is_output].tolist())
+    assert ends <= set(placed.ravel().tolist())
+    if sums == "reduction":
+        assert ends <= set(placed[..., -1].ravel().tolist())
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -105,15 +105,18 @@ def random_borders(rng: random.Random, size: int, run: int) -> Borders:
     return tuple(sorted(cuts))
 
 
-def random_tiling(rng: random.Random, operator: Operator, batch: int) -> Tiling:
-    """A division of a layer, one axis after the other at times left whole."""
+def random_tiling(rng: random.Random, operator: Operator, batch: int, chained: bool = False) -> Tiling:
+    """A division of a layer, one axis after the other at times left whole; chains of sums begin anywhere."""
     shape = shape_of(operator)
     sizes = (*shape.sizes, shape.parts)
     cuts = [
         random_borders(rng, size, inner_run(operator, axis)) if rng.random() < 0.7 else (0, size)
         for axis, size in enumerate(sizes)
     ]
-    return Tiling(random_borders(rng, batch, 1), *cuts)
+    tiling = Tiling(random_borders(rng, batch, 1), *cuts)
+    if not (chained and operator.is_mac):
+        return tiling
+    return replace(tiling, begins=tuple(rng.randrange(tiling.divisions) for _ in range(tiling.boxes)))
 
 
 def random_layers(rng: random.Random) -> Network:
@@ -147,7 +150,10 @@ def check_divisions(seed: int, times: int) -> None:
     free = size_bounds(problem)
     for _ in range(times):
         dag = problem.unchecked_dag(
-            [random_tiling(rng, u.layer.operator, problem.batch) for u in problem.units]
+            [
+                random_tiling(rng, u.layer.operator, problem.batch, problem.partial_sums == "chain")
+                for u in problem.units
+            ]
         )
         fixed = dag_bounds(dag, problem.machine, effort=0)
         assert free.work <= fixed.work

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from tilewright.foundation.arrays import Int32s, Int64s
 from tilewright.foundation.errors import InputError
 from tilewright.heuristics.scheduling.tiled.layouts.beside import followers
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import Layout, Layouts, tiling_of
+from tilewright.heuristics.scheduling.tiled.layouts.rings import ring_begins, ring_turns
 from tilewright.heuristics.scheduling.tiled.refining import Judged
 from tilewright.heuristics.scheduling.tiled.stages import Stages
 
@@ -48,10 +50,10 @@ def arranged(
         tiling_of(unit.layer.operator, layout, problem.batch)
         for unit, layout in zip(problem.units, layouts, strict=True)
     ]
-    dag = problem.dag([tiling for tiling, _, _ in cut], limits)
-    engines, steps, counts = [], [], []
-    for unit, (layout, (_, group, number)) in enumerate(zip(layouts, cut, strict=True)):
-        shape = shape_of(problem.units[unit].layer.operator)
+    engines, steps, counts, tilings = [], [], [], []
+    for unit, (layout, (tiling, group, number)) in enumerate(zip(layouts, cut, strict=True)):
+        operator = problem.units[unit].layer.operator
+        shape = shape_of(operator)
         turns = [int(numbers.max()) + 1 for numbers in number]
         k, h, w, part, strip = np.ix_(*number)
         parts, terms = layout.grid.groups[3], turns[PART] * turns[ACROSS]
@@ -61,7 +63,8 @@ def arranged(
         engine = placed[np.ix_(*group)].reshape(*box.shape[:3], -1)
         turn = box * terms + part * turns[ACROSS] + strip
         turn, box = turn.reshape(engine.shape), box[..., 0]
-        if dag.slots[unit] > engine.shape[3]:
+        chained = problem.partial_sums == "chain" and operator.is_mac
+        if engine.shape[3] > 1 and not chained:
             last, after = engine[..., -1:], np.broadcast_to(box, (*engine.shape[:3], 1))
             if shape.is_window:  # engines that share it add up some boxes each
                 sharing = placed.reshape(*placed.shape[:3], -1)[np.ix_(*group[:3])]
@@ -71,12 +74,18 @@ def arranged(
             engine = np.concatenate([engine, last], axis=3)
             count = boxes * terms + int(after.max()) + 1
         else:
-            # a chain's next engine makes its part of a box one turn later
-            turn = turn + group[PART] * terms
-            count = (boxes + parts - 1) * terms
+            if parts > 1:
+                first = np.searchsorted(group[PART], ring_begins(box, boxes, parts).ravel())
+                tiling = replace(tiling, begins=tuple((first % engine.shape[3]).tolist()))
+                turn = ring_turns(box, group[PART], boxes, parts) * terms + part.ravel()
+                places = np.argsort(tiling.slots_of_parts(), axis=1).reshape(engine.shape)
+                turn, engine = (np.take_along_axis(of, places, axis=3) for of in (turn, engine))
+            count = max(boxes, parts) * terms
         engines += [engine.ravel()] * problem.batch
         steps += [turn.ravel() + sample * count for sample in range(problem.batch)]
         counts.append(problem.batch * count)
+        tilings.append(tiling)
+    dag = problem.dag(tilings, limits)
     now, begins = 0, [0] * len(counts)
     units = range(len(counts)) if order is None else order
     beside = followers(problem, layouts, units)

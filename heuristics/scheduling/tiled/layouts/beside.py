@@ -368,7 +368,7 @@ def _used(problem: TiledProblem, unit: int, layout: Layout) -> set[int]:
 def _turns(layout: Layout) -> int:
     """Turns of a layer."""
     boxes, parts = math.prod(layout.cuts[:3]), layout.grid.groups[3]
-    return (boxes + parts - 1) * layout.cuts[3]
+    return max(boxes, parts) * layout.cuts[3]
 
 
 def _longer(lasting: float, turns: int, mine: Candidates, cycles: Floats) -> Floats:

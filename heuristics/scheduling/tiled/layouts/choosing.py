@@ -103,6 +103,7 @@ class LayoutChoice:
     problem, room : as given
     of : the layouts of every layer
     order : in which layers run, by default the network's
+    undivided_sums : whether no engines share sums, see `sharing_sums`
 
     Raises
     ------
@@ -149,6 +150,7 @@ class LayoutChoice:
             if limits.remaining < PLANNED * kind * ways:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
                 self.of = [fewer[id(of)] for of in self.of]
+        self.undivided_sums = False
         self._energy: dict[tuple[int, int], Floats] = {}
         self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
@@ -214,6 +216,16 @@ class LayoutChoice:
         choice = copy(self)
         choice._flowing = self._whole
         choice._cycles = choice._beyond_others(self._whole)
+        return choice
+
+    def sharing_sums(self, *, allowed: bool = True) -> LayoutChoice:
+        """The same choice where engines may share sums, or may not in layers that have other layouts.
+
+        Where turns are short, sums and other operands crowd ports for longer than estimates tell, so that
+        plans without shared sums come first.
+        """
+        choice = copy(self)
+        choice.undivided_sums = not allowed
         return choice
 
     def apart(self) -> LayoutChoice:
@@ -286,6 +298,9 @@ class LayoutChoice:
         if reads_outside(self.problem.units[unit]):
             waits = waits + _outside(of, self.problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)
+        if self.undivided_sums and self.problem.units[unit].layer.operator.is_mac:
+            sharing = np.array([layout.grid.groups[3] > 1 for layout in of.layouts])
+            costs = np.where(sharing & ~sharing.all(), np.inf, costs)
         return costs
 
     def best(self, price: float) -> Layouts:

@@ -98,10 +98,10 @@ def best_cuts(
                 spot = spot * counts[axis] + size
             if idle or need[spot] > room:
                 continue
-            # in a chain an engine begins when the one before has finished its part of a box of results
-            begun = boxes + chain - 1 if chained else boxes
+            # engines that share sums begin with other boxes each, so that none waits for the one before
+            begun = max(boxes, chain) if chained else boxes
             taken = begun * terms * (part * cycles[spot] + handover)
-            if chained and chain > 1:
+            if chained and chain > 1 and boxes < 2 * chain:  # with more boxes sums have a turn to travel in
                 taken += begun * (results * SUM_BYTES / boxes / port)
             elif not chained and chain * terms > 1:
                 last = -(-boxes // chain) if spread else boxes

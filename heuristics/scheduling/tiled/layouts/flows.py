@@ -15,6 +15,7 @@ from tilewright.foundation.arrays import Floats
 from tilewright.foundation.compiled import compiled
 from tilewright.heuristics.scheduling.tiled.layouts.candidates import WHOLE, Candidates, Layout, Tiles
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import place_of, touches
+from tilewright.heuristics.scheduling.tiled.layouts.rings import finishing_turns
 from tilewright.workloads.mapping.operator import Operator
 
 
@@ -57,7 +58,9 @@ def last_waits(
     )
     boxes = np.prod(turns, axis=0)
     if problem.partial_sums == "chain" and maker.is_mac:
-        lasting = made.cycles / (boxes + groups - 1)
+        # engines that share sums finish all boxes in the last turns
+        turns_of = np.maximum(boxes, groups)
+        lasting = made.cycles / turns_of * finishing_turns(boxes, groups) / boxes
     else:  # parts of a sum are added up when all of them are made
         lasting = np.where(groups * cuts > 1, 0.0, made.cycles / boxes)
     waits: Floats = _longest(

@@ -73,7 +73,9 @@ def journeys(
         met.append(overlaps(touched, theirs, mine))
     depends = [-1 if axis is None else axis for axis, _ in coordinates]
     bits = problem.result_bits[read.producer]
-    made_groups, made_engines = placed(made, machine, theirs_laid.summed)
+    # of a sum that engines pass on in a ring each finishes some boxes, otherwise the last one finishes all
+    ring = problem.partial_sums == "chain" and producer.layer.operator.is_mac
+    made_groups, made_engines = placed(made, machine, (False,) * 4 if ring else theirs_laid.summed)
     # what a finished sum meets, only the last engine of its chain reads
     last = mine_laid.summed if read.late else (False,) * 4
     wanted_groups, wanted_engines = placed(wanted, machine, last)
@@ -307,11 +309,14 @@ def _priced(
                         for k1 in range(classes[1]):
                             if table1[p1, k1] == 0.0:
                                 continue
-                            for p2 in range(theirs[2]):
-                                source = made_engines[i, (p0 * theirs[1] + p1) * theirs[2] + p2]
+                            # engines that share sums finish as much each
+                            for p2 in range(theirs[2] * theirs[3]):
+                                at_engine = (p0 * theirs[1] + p1) * theirs[2] * theirs[3] + p2
+                                source = made_engines[i, at_engine]
                                 sx, sy = source % width, source // width
                                 for k2 in range(classes[2]):
-                                    size = table0[p0, k0] * table1[p1, k1] * table2[p2, k2]
+                                    size = table0[p0, k0] * table1[p1, k1] * table2[p2 // theirs[3], k2]
+                                    size /= theirs[3]
                                     if size == 0.0:
                                         continue
                                     kind = (k0 * classes[1] + k1) * classes[2] + k2

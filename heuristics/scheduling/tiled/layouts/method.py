@@ -29,10 +29,13 @@ TRIED = (
     (2.8, "best"),
     (0.7, "best"),
     (1.0, "beside"),
+    (2.8, "rings"),
+    (1.0, "rings"),
 )
 """Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
 readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
-results arrived while others are made; or those of this plan, with layers beside others."""
+results arrived while others are made, or if engines might share sums; or those of this plan, with layers
+beside others."""
 
 PATIENCE = 8
 """Moves in a row without a gain after which the plan is smoothed on."""
@@ -61,6 +64,11 @@ class LayoutStart:
     judged: Judged
     state: Layouts
     choice: LayoutChoice
+
+    @property
+    def undivided(self) -> bool:
+        """Whether no engines share sums."""
+        return self.choice.undivided_sums
 
     def beside(self, price: float) -> Layouts:
         """Its layouts, with layers beside others where that is estimated to gain at a price of a cycle."""
@@ -115,6 +123,7 @@ def started(
     choice = LayoutChoice(
         problem, price, room=room, most=share, limits=search.limits, hasty=within is not None
     )
+    choice = choice.sharing_sums(allowed=False)
     starts: list[LayoutStart] = []
     tried: set[tuple[Layouts, tuple[int, ...]]] = set()
     best = choice
@@ -127,6 +136,8 @@ def started(
                 taken = choice.apart()
             elif how == "waiting":
                 taken = best.waiting()
+            elif how == "rings":
+                taken = best.sharing_sums()
             else:
                 taken = choice if how == "network" else best
             if how == "beside" and leading is not None:

@@ -74,15 +74,19 @@ class LayerAtomsRecord(Record):
     columns: list[int]
     inputs: list[int] = Field(description="borders of partial sums over input channels, or a pool's window")
     across: list[int] = Field(default=[], description="borders of columns of a pool's window, none if whole")
+    begins: list[int] = Field(
+        default=[], description="per box of a sample, columns fastest, the part that its sum begins with"
+    )
 
     def tiling(self, unit: Unit) -> Tiling:
         """The borders; in earlier documents a pool's window is a single part of size 1."""
         undivided = self.inputs == [0, 1] and not unit.layer.operator.is_mac
         parts = (0, shape_of(unit.layer.operator).parts) if undivided else tuple(self.inputs)
-        samples, channels, rows, columns, across = (
-            tuple(along) for along in (self.samples, self.channels, self.rows, self.columns, self.across)
+        samples, channels, rows, columns, across, begins = (
+            tuple(along)
+            for along in (self.samples, self.channels, self.rows, self.columns, self.across, self.begins)
         )
-        return Tiling(samples, channels, rows, columns, parts, across)
+        return Tiling(samples, channels, rows, columns, parts, across, begins)
 
 
 class TransfersRecord(Record):
@@ -271,6 +275,7 @@ def layer_records(dag: AtomicDag) -> list[LayerAtomsRecord]:
             columns=list(tiling.columns),
             inputs=list(tiling.parts),
             across=list(tiling.across),
+            begins=list(tiling.begins),
         )
         for unit, tiling, count in zip(dag.units, dag.tilings, counts, strict=True)
     ]
