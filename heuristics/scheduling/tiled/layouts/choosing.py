@@ -299,8 +299,10 @@ class LayoutChoice:
             waits = waits + _outside(of, self.problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)
         if self.undivided_sums and self.problem.units[unit].layer.operator.is_mac:
-            sharing = np.array([layout.grid.groups[3] > 1 for layout in of.layouts])
-            costs = np.where(sharing & ~sharing.all(), np.inf, costs)
+            parts = np.array([layout.grid.groups[3] for layout in of.layouts])
+            boxes = np.array([math.prod(layout.cuts[:3]) for layout in of.layouts])
+            turns = np.maximum(boxes, parts)
+            costs += price * of.cycles * ((boxes + parts - 1) / turns - 1)
         return costs
 
     def best(self, price: float) -> Layouts:
