@@ -99,7 +99,7 @@ INSTEAD = 0.5
 
 LIKELY, SEVERAL = 3, 2
 """Plans of layouts that are smoothed a few times, and how many of them go on: the best then, and the best one
-of the other kind, with or without engines that share sums."""
+of the other kind, wary of rings or not."""
 
 TREES: tuple[tuple[type[GrownTrees] | type[Kapla], _Part, int], ...] = (
     (Kapla, _Part(0.06, 1.0, 0.25), 1),
@@ -258,12 +258,10 @@ class _Portfolio:
         key = self.search.key
         if not starts or key is None or self.search.done:
             return
-        others = [start for start in starts if start.undivided != starts[0].undivided][:1]
+        others = [start for start in starts if start.wary != starts[0].wary][:1]
         likely = [*starts[:LIKELY], *(start for start in others if start not in starts[:LIKELY])]
         begun = [
-            (self._near("layouts", start), start.undivided)
-            for start in likely
-            if start.judged[0] <= NEAR * key
+            (self._near("layouts", start), start.wary) for start in likely if start.judged[0] <= NEAR * key
         ]
         for near, _ in begun:
             if not within.expired:

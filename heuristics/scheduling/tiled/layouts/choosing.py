@@ -56,6 +56,9 @@ CROWDING = 0.2
 """Part of the time in which weights pass a port that other bytes lose by it, however early they come.  Where
 cycles alone count, plans are longer with it."""
 
+FILLS = 2.0
+"""Times the fill of a chain that engines which share sums take longer, where estimates are wary of rings."""
+
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
 
@@ -103,7 +106,7 @@ class LayoutChoice:
     problem, room : as given
     of : the layouts of every layer
     order : in which layers run, by default the network's
-    undivided_sums : whether no engines share sums, see `sharing_sums`
+    wary_of_rings : whether engines that share sums are estimated to take longer, see `wary`
 
     Raises
     ------
@@ -150,7 +153,7 @@ class LayoutChoice:
             if limits.remaining < PLANNED * kind * ways:
                 fewer = {id(of): of.fewer(FEW) for of in known.values()}
                 self.of = [fewer[id(of)] for of in self.of]
-        self.undivided_sums = False
+        self.wary_of_rings = False
         self._energy: dict[tuple[int, int], Floats] = {}
         self._flowing: dict[tuple[int, int], Floats] = {}
         self._whole: dict[tuple[int, int], Floats] = {}
@@ -218,14 +221,13 @@ class LayoutChoice:
         choice._cycles = choice._beyond_others(self._whole)
         return choice
 
-    def sharing_sums(self, *, allowed: bool = True) -> LayoutChoice:
-        """The same choice where engines may share sums, or may not in layers that have other layouts.
+    def wary(self, *, of_rings: bool = True) -> LayoutChoice:
+        """The same choice where engines that share sums take `FILLS` times the fill of a chain longer.
 
-        Where turns are short, sums and other operands crowd ports for longer than estimates tell, so that
-        plans without shared sums come first.
+        Where turns are short, sums and other operands crowd ports for longer than estimates of rings tell.
         """
         choice = copy(self)
-        choice.undivided_sums = not allowed
+        choice.wary_of_rings = of_rings
         return choice
 
     def apart(self) -> LayoutChoice:
@@ -298,11 +300,9 @@ class LayoutChoice:
         if reads_outside(self.problem.units[unit]):
             waits = waits + _outside(of, self.problem.machine)
         costs: Floats = of.energy + price * (cycles + waits)
-        if self.undivided_sums and self.problem.units[unit].layer.operator.is_mac:
-            parts = np.array([layout.grid.groups[3] for layout in of.layouts])
-            boxes = np.array([math.prod(layout.cuts[:3]) for layout in of.layouts])
-            turns = np.maximum(boxes, parts)
-            costs += price * of.cycles * ((boxes + parts - 1) / turns - 1)
+        chained = self.problem.partial_sums == "chain" and self.problem.units[unit].layer.operator.is_mac
+        if self.wary_of_rings and chained:
+            costs += price * FILLS * _fill(of) * cycles
         return costs
 
     def best(self, price: float) -> Layouts:
@@ -404,6 +404,13 @@ def _fitting(
         if of.layouts or atoms >= SHARE:
             return of
         atoms = min(SHARE, 2 * atoms)
+
+
+def _fill(of: Candidates) -> Floats:
+    """The part of its cycles that a layer would take longer if all engines began with the same box."""
+    boxes, parts = np.array([(math.prod(each.cuts[:3]), each.grid.groups[3]) for each in of.layouts]).T
+    fill: Floats = (parts - 1 - np.maximum(0, parts - boxes)) / np.maximum(boxes, parts)
+    return fill
 
 
 def _outside(of: Candidates, machine: TiledMachine) -> Floats:

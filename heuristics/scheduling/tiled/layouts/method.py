@@ -34,7 +34,7 @@ TRIED = (
 )
 """Multiples of the price of a cycle for which layouts are chosen, and how: with layers apart from their
 readers, in the network's order, and as the choice behind the best plan so far, or as that would be if no
-results arrived while others are made, or if engines might share sums; or those of this plan, with layers
+results arrived while others are made, or without the wariness of rings; or those of this plan, with layers
 beside others."""
 
 PATIENCE = 8
@@ -66,9 +66,9 @@ class LayoutStart:
     choice: LayoutChoice
 
     @property
-    def undivided(self) -> bool:
-        """Whether no engines share sums."""
-        return self.choice.undivided_sums
+    def wary(self) -> bool:
+        """Whether engines that share sums were estimated to take longer."""
+        return self.choice.wary_of_rings
 
     def beside(self, price: float) -> Layouts:
         """Its layouts, with layers beside others where that is estimated to gain at a price of a cycle."""
@@ -123,7 +123,7 @@ def started(
     choice = LayoutChoice(
         problem, price, room=room, most=share, limits=search.limits, hasty=within is not None
     )
-    choice = choice.sharing_sums(allowed=False)
+    choice = choice.wary()
     starts: list[LayoutStart] = []
     tried: set[tuple[Layouts, tuple[int, ...]]] = set()
     best = choice
@@ -137,7 +137,7 @@ def started(
             elif how == "waiting":
                 taken = best.waiting()
             elif how == "rings":
-                taken = best.sharing_sums()
+                taken = best.wary(of_rings=False)
             else:
                 taken = choice if how == "network" else best
             if how == "beside" and leading is not None:
