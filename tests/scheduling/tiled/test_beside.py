@@ -65,7 +65,7 @@ def _problem(network: Network, objective: str = "edp", batch: int = 1) -> TiledP
 
 
 def _choice(problem: TiledProblem) -> LayoutChoice:
-    return LayoutChoice(problem, PRICE, room=0.5, most=8).apart()
+    return LayoutChoice(problem, PRICE, room=0.5, most=8).wary().apart()
 
 
 def _check(problem: TiledProblem, layouts: Layouts, order: tuple[int, ...]) -> None:
