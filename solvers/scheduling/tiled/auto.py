@@ -169,6 +169,8 @@ class _Portfolio:
     cuts : moves in cuts of a small network, from the best of these
     recut : what those brought
     laying : seconds that layouts are expected to need until their first plan is there
+    laid : starts of layouts that others were preferred to, the best ones first
+    relaid : what trying those brought
     """
 
     search: TiledSearch
@@ -181,6 +183,8 @@ class _Portfolio:
     cuts: Climb | None = None
     recut: Yield = field(default_factory=Yield)
     laying: float = 0.0
+    laid: list[LayoutStart] = field(default_factory=list)
+    relaid: Yield = field(default_factory=Yield)
 
     def attempt(self, begin: Callable[[], None]) -> None:
         """Begin one kind of plans unless the time is over; where it fails, another kind may not."""
@@ -260,9 +264,9 @@ class _Portfolio:
             return
         others = [start for start in starts if start.wary != starts[0].wary][:1]
         likely = [*starts[:LIKELY], *(start for start in others if start not in starts[:LIKELY])]
-        begun = [
-            (self._near("layouts", start), start.wary) for start in likely if start.judged[0] <= NEAR * key
-        ]
+        close = [start for start in starts if start.judged[0] <= NEAR * key]
+        self.laid = [start for start in close if start not in likely]
+        begun = [(self._near("layouts", start), start.wary) for start in likely if start in close]
         for near, _ in begun:
             if not within.expired:
                 near.settle(FEW)
@@ -318,23 +322,43 @@ class _Portfolio:
                 float(best / site.near.best[0]) ** BEHIND if best and site.smoothed else 1.0
                 for site in self.sites
             ]
-            further: list[Callable[[_Site], None]] = []  # which belong to the first site
-            if self.sites[0].kind == "atoms":
-                if self.starts is not None and not self.starts.ended:
-                    further, ways = [*further, self._try_start], [*ways, self.tried]
-                if self.cuts is not None:
-                    further, ways = [*further, self._try_cuts], [*ways, self.recut]
-            turn = next_turn(ways, [*worth, *(worth[0] for _ in further)])
-            site = self.sites[turn if turn < len(self.sites) else 0]
+            further = self._further()
+            ways += [brought for _, brought, _ in further]
+            turn = next_turn(ways, [*worth, *(worth[at] for at, _, _ in further)])
+            at = turn if turn < len(self.sites) else further[turn - len(self.sites)][0]
+            site = self.sites[at]
             before, begun = site.near.best[0], clock()
             if turn >= len(self.sites):
-                further[turn - len(self.sites)](site)
+                further[turn - len(self.sites)][2](site)
             elif site.smoothed:
                 site.near.visit()
             else:
                 site.smooth(self.search)
             gain = float(1 - site.near.best[0] / before) if before else 0.0
             ways[turn].note(gain, clock() - begun)
+
+    def _further(self) -> list[tuple[int, Yield, Callable[[_Site], None]]]:
+        """What else may be tried: for which site, what it brought so far, and how."""
+        further: list[tuple[int, Yield, Callable[[_Site], None]]] = []
+        if self.sites[0].kind == "atoms":
+            if self.starts is not None and not self.starts.ended:
+                further.append((0, self.tried, self._try_start))
+            if self.cuts is not None:
+                further.append((0, self.recut, self._try_cuts))
+        if self.laid:
+            layouts = [at for at, site in enumerate(self.sites) if site.kind == "layouts"]
+            best = min(layouts, key=lambda at: self.sites[at].near.best[0])
+            further.append((best, self.relaid, self._try_layouts))
+        return further
+
+    def _try_layouts(self, site: _Site) -> None:
+        """Smooth one more start of layouts, and go on from it where it is better."""
+        near = self._near(site.kind, self.laid.pop(0))
+        near.settle(FEW)
+        if near.best[0] <= HOPEFUL * site.near.best[0]:
+            near.settle()
+        if near.best[0] < site.near.best[0]:
+            site.near = near
 
     def _try_cuts(self, site: _Site) -> None:
         """Some moves in cuts."""
