@@ -124,6 +124,36 @@ def test_layouts_are_compared_once_they_are_smoothed(
     assert [site.near.best[0] for site in portfolio.sites] == after[:2]
 
 
+def test_other_layouts_are_smoothed_among_neighbourhoods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them twice, and further where it comes close; the best of all goes on."""
+    search = search_on("edp", Limits())
+    like = method.started(search, Stages(search, "test"), 0.5)[0]
+    key = search.key
+    assert key is not None
+    percent = [100, 101, 102, 110, 120, 130]  # of the keys, and what two calls of smoothing and all others gain
+    gains = {110: (8, 5), 120: (8, 50), 130: (30, 2)}
+    starts = [replace(like, judged=(key * size / 100, replace(like.judged[1]))) for size in percent]
+    calls: list[tuple[int, int | None]] = []
+
+    def settle(near: Neighbourhoods, most: int | None = None) -> None:
+        size = next(n for n in percent if near.best[1] is starts[percent.index(n)].judged[1])
+        calls.append((size, most))
+        few, others = gains.get(size, (0, 0))
+        near.best = near.best[0] - key * (others if most is None else few) / 100, near.best[1]
+
+    monkeypatch.setattr(auto, "started", lambda *_: starts)
+    monkeypatch.setattr(Neighbourhoods, "settle", settle)
+    monkeypatch.setattr(Neighbourhoods, "visit", lambda _: None)
+    portfolio = auto._Portfolio(search, room=0.5)
+    portfolio.begin_layouts()
+    assert [start.judged[0] * 100 / key for start in portfolio.laid] == [110, 120, 130]
+    calls.clear()
+    portfolio.visit(100)
+    few = auto.FEW
+    assert calls[-5:] == [(110, few), (110, None), (120, few), (130, few), (130, None)]
+    assert min(site.near.best[0] for site in portfolio.sites) == key * 97 / 100
+
+
 def test_moves_in_cuts_go_on_among_neighbourhoods(monkeypatch: pytest.MonkeyPatch) -> None:
     """First as many as there may be, until many gain nothing, then some at a time."""
     moves: list[int] = []
