@@ -130,7 +130,8 @@ def test_other_layouts_are_smoothed_among_neighbourhoods(monkeypatch: pytest.Mon
     like = method.started(search, Stages(search, "test"), 0.5)[0]
     key = search.key
     assert key is not None
-    percent = [100, 101, 102, 110, 120, 130]  # of the keys, and what two calls of smoothing and all others gain
+    percent = [100, 101, 102, 110, 120, 130]
+    # what two calls of smoothing gain, and all others
     gains = {110: (8, 5), 120: (8, 50), 130: (30, 2)}
     starts = [replace(like, judged=(key * size / 100, replace(like.judged[1]))) for size in percent]
     calls: list[tuple[int, int | None]] = []
