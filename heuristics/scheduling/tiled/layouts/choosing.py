@@ -57,7 +57,8 @@ CROWDING = 0.2
 cycles alone count, plans are longer with it."""
 
 FILLS = 2.0
-"""Times the fill of a chain that engines which share sums take longer, where estimates are wary of rings."""
+"""Times the fill of a chain that engines which share sums take longer, where estimates are wary of rings; once
+where cycles alone count."""
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
@@ -222,7 +223,7 @@ class LayoutChoice:
         return choice
 
     def wary(self, *, of_rings: bool = True) -> LayoutChoice:
-        """The same choice where engines that share sums take `FILLS` times the fill of a chain longer.
+        """The same choice where engines that share sums take the fill of a chain longer, or `FILLS` of them.
 
         Where turns are short, sums and other operands crowd ports for longer than estimates of rings tell.
         """
@@ -302,7 +303,8 @@ class LayoutChoice:
         costs: Floats = of.energy + price * (cycles + waits)
         chained = self.problem.partial_sums == "chain" and self.problem.units[unit].layer.operator.is_mac
         if self.wary_of_rings and chained:
-            costs += price * FILLS * _fill(of) * cycles
+            fills = FILLS if self.problem.objective.energy_power else 1.0
+            costs += price * fills * _fill(of) * cycles
         return costs
 
     def best(self, price: float) -> Layouts:
