@@ -57,8 +57,8 @@ CROWDING = 0.2
 cycles alone count, plans are longer with it."""
 
 FILLS = 2.0
-"""Times the fill of a chain that engines which share sums take longer, where estimates are wary of rings; once
-where cycles alone count."""
+"""Times the fill of a chain that engines which share sums take longer, where estimates are wary of rings;
+once where cycles alone count."""
 
 LATE = 0.25
 """Part of the arrival of an operand that only finished sums meet which nothing hides."""
