@@ -12,6 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -51,8 +52,7 @@ class Uses:
     graph, net : the same as machine code reads them
     order : a plan of which engines and steps of tasks count
     steps : of the plans; one at least follows the last task
-    block, engine, step, last : of each use: what must be there, and in which steps
-    made : per use, whether it is the task that makes the block
+    needs : of each use what must be there, and in which steps
     low : per use, the first step in which a copy for it may be loaded
     again : uses whose block the same engine uses before
     spread : steps that a transfer may be spread over
@@ -64,19 +64,10 @@ class Uses:
     net: plan_kernel.Network
     order: Plan
     steps: int
-    block: Int64s
-    engine: Int64s
-    step: Int64s
-    last: Int64s
-    made: Bools
+    needs: Needs
     low: Int64s
     again: list[int]
     spread: int
-
-    @property
-    def needs(self) -> Needs:
-        """What is needed, as machine code reads it."""
-        return Needs(self.block, self.engine, self.step, self.last, self.made)
 
     def places(self, block: int) -> list[int]:
         """Where a block may come from: the ports, and the engines that use it or its whole."""
@@ -86,8 +77,8 @@ class Uses:
 
     def _users(self, block: int) -> list[int]:
         """Engines of the uses of a block, which stand together."""
-        low, high = np.searchsorted(self.block, (block, block + 1))
-        users: list[int] = self.engine[low:high].tolist()
+        low, high = np.searchsorted(self.needs.block, (block, block + 1))
+        users: list[int] = self.needs.engine[low:high].tolist()
         return users
 
 
@@ -98,46 +89,26 @@ class Movements:
     Parameters
     ----------
     uses : that they serve
-    loaded : per use, whether a copy is loaded for it
-    source, first, last : per use, where that comes from and in which steps
-    port, stored_from : per task, where its result goes if it is stored, and from where
-    stored, stored_last : per task, in which steps
+    decided : how these get their blocks, and results leave
     """
 
     uses: Uses
-    loaded: Bools
-    source: Int64s
-    first: Int64s
-    last: Int64s
-    port: Int64s
-    stored_from: Int64s
-    stored: Int64s
-    stored_last: Int64s
+    decided: Decisions
 
-    @property
-    def decisions(self) -> Decisions:
-        """What is decided, as machine code reads it."""
-        return Decisions(
-            self.loaded,
-            self.source,
-            self.first,
-            self.last,
-            self.port,
-            self.stored_from,
-            self.stored,
-            self.stored_last,
-        )
+    def _with(self, **columns: Any) -> Movements:
+        """The same with some columns of decisions in place of others."""
+        return replace(self, decided=self.decided._replace(**columns))
 
     def kept(self) -> Int64s:
         """Tasks whose results are stored: outputs, and what is loaded from DRAM."""
         uses = self.uses
-        kept = machine_code.stored_results(uses.graph, uses.needs, self.decisions, uses.machine.engines)
+        kept = machine_code.stored_results(uses.graph, uses.needs, self.decided, uses.machine.engines)
         return np.flatnonzero(kept)
 
     def plan(self) -> Plan | None:
         """The plan of these decisions, legal or not; ``None`` where a source never had what it sends."""
         uses, engines = self.uses, self.uses.machine.engines
-        sent, moves, holds = machine_code.columns_of(uses.graph, uses.needs, self.decisions, engines)
+        sent, moves, holds = machine_code.columns_of(uses.graph, uses.needs, self.decided, engines)
         if not sent:
             return None
         held = make_residency(holds.block, holds.engine, holds.start, holds.end)
@@ -149,7 +120,7 @@ class Movements:
         uses, order = self.uses, self.uses.order
         tasks = plan_kernel.Tasks(order.engine, order.first, order.last)
         verdict, end, totals = machine_code.judged(
-            uses.graph, tasks, uses.needs, self.decisions, uses.net, uses.steps
+            uses.graph, tasks, uses.needs, self.decided, uses.net, uses.steps
         )
         if verdict == machine_code.LEGAL:
             cycles = whole_cycles(end)
@@ -169,38 +140,39 @@ class Movements:
             return self._other_store(random)
         if kind < STORES + TOGGLES and uses.again:
             use = random.choice(uses.again)
-            loaded = self.loaded.copy()
+            loaded = self.decided.loaded.copy()
             loaded[use] = not loaded[use]
-            return self._other_load(use, random, loaded) if loaded[use] else replace(self, loaded=loaded)
-        loads = np.flatnonzero(self.loaded)
+            return self._other_load(use, random, loaded) if loaded[use] else self._with(loaded=loaded)
+        loads = np.flatnonzero(self.decided.loaded)
         if not len(loads):
             return None
         use = int(random.choice(loads))
         if kind < STORES + TOGGLES + EXCHANGES:
             return self._exchanged(use, int(random.choice(loads)))
-        return self._other_load(use, random, self.loaded)
+        return self._other_load(use, random, self.decided.loaded)
 
     def _exchanged(self, use: int, other: int) -> Movements:
         """Two loads, each in the steps of the other, as far as it may be there."""
-        first, last, uses = self.first.copy(), self.last.copy(), self.uses
+        now, low, step = self.decided, self.uses.low, self.uses.needs.step
+        first, last = now.first.copy(), now.last.copy()
         for load, like in ((use, other), (other, use)):
-            last[load] = min(max(int(self.last[like]), int(uses.low[load])), int(uses.step[load]))
-            first[load] = min(max(int(self.first[like]), int(uses.low[load])), int(last[load]))
-        return replace(self, first=first, last=last)
+            last[load] = min(max(int(now.last[like]), int(low[load])), int(step[load]))
+            first[load] = min(max(int(now.first[like]), int(low[load])), int(last[load]))
+        return self._with(first=first, last=last)
 
     def _other_load(self, use: int, random: Random, loaded: Bools) -> Movements | None:
         """Other steps for the load of a use, another source, or both."""
         uses, kind = self.uses, random.randrange(4)
-        places = uses.places(int(uses.block[use]))
-        source, first, last = self.source, self.first, self.last
+        places = uses.places(int(uses.needs.block[use]))
+        source, first, last = self.decided.source, self.decided.first, self.decided.last
         if kind == 0 and len(places) > 1:
             source = _changed(source, use, random.choice(places))
-        if kind or source is self.source:
-            window = self._window(int(uses.low[use]), int(uses.step[use]), int(last[use]), random)
+        if kind or source is self.decided.source:
+            window = self._window(int(uses.low[use]), int(uses.needs.step[use]), int(last[use]), random)
             if window is None:
                 return None
             first, last = _changed(first, use, window[0]), _changed(last, use, window[1])
-        return replace(self, loaded=loaded, source=source, first=first, last=last)
+        return self._with(loaded=loaded, source=source, first=first, last=last)
 
     def _other_store(self, random: Random) -> Movements | None:
         """Other steps for a write-back, or another port."""
@@ -209,17 +181,17 @@ class Movements:
             return None
         task = int(stores[random.randrange(len(stores))])
         low, high = int(uses.order.last[task]) + 1, uses.steps - 1
-        window = self._window(low, high, int(self.stored_last[task]), random)
+        window = self._window(low, high, int(self.decided.stored_last[task]), random)
         if window is None:
             return None
-        port, engines = self.port, uses.machine.engines
+        port, engines = self.decided.port, uses.machine.engines
         if len(uses.machine.dram_ports) > 1 and random.random() < 0.5:
             port = _changed(port, task, engines + random.randrange(len(uses.machine.dram_ports)))
         stored, stored_last = (
             _changed(column, task, step)
-            for column, step in zip((self.stored, self.stored_last), window, strict=True)
+            for column, step in zip((self.decided.stored, self.decided.stored_last), window, strict=True)
         )
-        return replace(self, port=port, stored=stored, stored_last=stored_last)
+        return self._with(port=port, stored=stored, stored_last=stored_last)
 
     def _window(self, low: int, high: int, now: int, random: Random) -> tuple[int, int] | None:
         """First and last step of a transfer, near its last step now or anywhere it may be."""
@@ -286,11 +258,7 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         net=routes,
         order=plan,
         steps=steps,
-        block=block,
-        engine=engine,
-        step=step,
-        last=last,
-        made=made,
+        needs=Needs(block, engine, step, last, made),
         low=low,
         again=np.flatnonzero(same & ~made).tolist(),
         spread=spread,
@@ -308,17 +276,8 @@ def movements_of(dag: AtomicDag, machine: TiledMachine, plan: Plan, spread: int)
         stored_last[result] = moving.last[j]
         stored[result] = max(int(moving.first[j]), int(moving.last[j]) - spread + 1)
     source = np.where(loaded, moving.source[transfer], nearest[engine]).astype(np.int64)
-    return Movements(
-        uses=uses,
-        loaded=loaded,
-        source=source,
-        first=begun,
-        last=until,
-        port=port,
-        stored_from=stored_from,
-        stored=stored,
-        stored_last=stored_last,
-    )
+    decided = Decisions(loaded, source, begun, until, port, stored_from, stored, stored_last)
+    return Movements(uses, decided)
 
 
 def carried(movements: Movements, plan: Plan, at: Int64s) -> Movements | None:
@@ -334,25 +293,26 @@ def carried(movements: Movements, plan: Plan, at: Int64s) -> Movements | None:
     other = movements_of(uses.dag, uses.machine, plan, uses.spread)
     if other is None:
         return None
-    engines, asked = uses.machine.engines, other.uses
-    loads = np.flatnonzero(movements.loaded)[::-1]  # of several, the first one stays last
+    engines, needs = uses.machine.engines, uses.needs
+    asked, wanted = other.uses, other.uses.needs
+    mine, theirs = movements.decided, other.decided
+    loads = np.flatnonzero(mine.loaded)[::-1]  # of several, the first one stays last
     by_place = np.full(uses.dag.blocks * engines, -1, dtype=np.int64)
     by_block = np.full(uses.dag.blocks, -1, dtype=np.int64)
-    by_place[uses.block[loads] * engines + uses.engine[loads]] = loads
-    by_block[uses.block[loads]] = loads
-    same = by_place[asked.block * engines + asked.engine]
-    like = np.where(same >= 0, same, by_block[asked.block])
-    known = other.loaded & (like >= 0)
-    from_port = known & (same >= 0) & (movements.source[same] >= engines) & (other.source >= engines)
-    last = np.where(known, np.clip(at[movements.last[like]], asked.low, asked.step), other.last)
-    first = np.where(known, np.clip(at[movements.first[like]], asked.low, last), other.first)
+    by_place[needs.block[loads] * engines + needs.engine[loads]] = loads
+    by_block[needs.block[loads]] = loads
+    same = by_place[wanted.block * engines + wanted.engine]
+    like = np.where(same >= 0, same, by_block[wanted.block])
+    known = theirs.loaded & (like >= 0)
+    from_port = known & (same >= 0) & (mine.source[same] >= engines) & (theirs.source >= engines)
+    last = np.where(known, np.clip(at[mine.last[like]], asked.low, wanted.step), theirs.last)
+    first = np.where(known, np.clip(at[mine.first[like]], asked.low, last), theirs.first)
     low, high = plan.last.astype(np.int64) + 1, asked.steps - 1
-    return replace(
-        other,
-        source=np.where(from_port, movements.source[same], other.source),
+    return other._with(
+        source=np.where(from_port, mine.source[same], theirs.source),
         first=first,
         last=last,
-        port=movements.port,
-        stored=np.clip(at[movements.stored], low, high),
-        stored_last=np.clip(at[movements.stored_last], low, high),
+        port=mine.port,
+        stored=np.clip(at[mine.stored], low, high),
+        stored_last=np.clip(at[mine.stored_last], low, high),
     )

@@ -85,6 +85,18 @@ def stored_results(graph: Graph, needs: Needs, decided: Decisions, engines: int)
 
 
 @compiled(inline=True)
+def _transfers(count: int) -> Any:  # pragma: no cover
+    """Room for so many transfers: block, source, target, bytes, first and last step."""
+    block = np.empty(count, dtype=np.int32)
+    source = np.empty(count, dtype=np.int32)
+    target = np.empty(count, dtype=np.int32)
+    size = np.empty(count, dtype=np.int64)
+    first = np.empty(count, dtype=np.int32)
+    last = np.empty(count, dtype=np.int32)
+    return block, source, target, size, first, last
+
+
+@compiled(inline=True)
 def _holder(
     of_block: Int64s, engine: Int32s, ready: Int64s, block: int, at: int, first: int
 ) -> Any:  # pragma: no cover
@@ -146,12 +158,7 @@ def columns_of(graph: Graph, needs: Needs, decided: Decisions, engines: int) -> 
     count = loads
     for t in range(tasks):
         count += kept[t]
-    block = np.empty(count, dtype=np.int32)
-    source = np.empty(count, dtype=np.int32)
-    target = np.empty(count, dtype=np.int32)
-    size = np.empty(count, dtype=np.int64)
-    first = np.empty(count, dtype=np.int32)
-    last = np.empty(count, dtype=np.int32)
+    block, source, target, size, first, last = _transfers(count)
     j = 0
     for use in range(uses):
         if decided.loaded[use]:
@@ -207,12 +214,7 @@ def judged(
     count = len(rows[0])
     if len(order) < count:
         return UNSORTED, 0.0, nothing
-    block = np.empty(count, dtype=np.int32)
-    source = np.empty(count, dtype=np.int32)
-    target = np.empty(count, dtype=np.int32)
-    size = np.empty(count, dtype=np.int64)
-    first = np.empty(count, dtype=np.int32)
-    last = np.empty(count, dtype=np.int32)
+    block, source, target, size, first, last = _transfers(count)
     for k in range(count):
         j = order[k]
         block[k], source[k], target[k] = rows[0][j], rows[1][j], rows[2][j]

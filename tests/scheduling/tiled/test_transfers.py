@@ -192,7 +192,7 @@ def test_movements_are_carried_to_another_order(seed: int) -> None:
     own = carried(movements, plan, np.arange(movements.uses.steps))
     assert own is not None
     for name in ("loaded", "source", "first", "last", "stored", "stored_last", "port"):
-        assert (getattr(own, name) == getattr(movements, name)).all()
+        assert (getattr(own.decided, name) == getattr(movements.decided, name)).all()
     engine = ((plan.engine + 1) % machine.engines).astype(np.int32)
     split = int(np.flatnonzero(np.bincount(plan.first) > 1)[0])
     late = plan.first > split
@@ -205,13 +205,13 @@ def test_movements_are_carried_to_another_order(seed: int) -> None:
     assert moved is not None
     assert (moved.uses.order.engine == engine).all()
     before = np.zeros(dag.blocks, dtype=np.int64)
-    before[movements.uses.block] = at[movements.last]
-    alone = np.bincount(movements.uses.block, minlength=dag.blocks) == 1
-    compared = moved.loaded & alone[moved.uses.block]
+    before[movements.uses.needs.block] = at[movements.decided.last]
+    alone = np.bincount(movements.uses.needs.block, minlength=dag.blocks) == 1
+    compared = moved.decided.loaded & alone[moved.uses.needs.block]
     assert compared.any()
-    wanted = np.clip(before[moved.uses.block], moved.uses.low, moved.uses.step)
-    assert (moved.last == wanted)[compared].all()
-    assert (moved.first <= moved.last).all()
+    wanted = np.clip(before[moved.uses.needs.block], moved.uses.low, moved.uses.needs.step)
+    assert (moved.decided.last == wanted)[compared].all()
+    assert (moved.decided.first <= moved.decided.last).all()
 
 
 def test_two_stages_give_the_same_plan_twice_and_keep_their_limits() -> None:

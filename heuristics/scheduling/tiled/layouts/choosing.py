@@ -38,6 +38,7 @@ from tilewright.heuristics.scheduling.tiled.layouts.flows import last_waits
 from tilewright.heuristics.scheduling.tiled.layouts.grids import Grid
 from tilewright.heuristics.scheduling.tiled.layouts.journeys import journeys
 from tilewright.heuristics.scheduling.tiled.layouts.orders import order_apart
+from tilewright.heuristics.scheduling.tiled.layouts.rings import chain_fill
 from tilewright.heuristics.scheduling.tiled.layouts.siblings import Operand, kept, siblings
 
 PRICES = (1.0, 4.0, 0.25)
@@ -304,7 +305,10 @@ class LayoutChoice:
         chained = self.problem.partial_sums == "chain" and self.problem.units[unit].layer.operator.is_mac
         if self.wary_of_rings and chained:
             fills = FILLS if self.problem.objective.energy_power else 1.0
-            costs += price * fills * _fill(of) * cycles
+            boxes, parts = np.array(
+                [(math.prod(each.cuts[:3]), each.grid.groups[3]) for each in of.layouts]
+            ).T
+            costs += price * fills * chain_fill(boxes, parts) * cycles
         return costs
 
     def best(self, price: float) -> Layouts:
@@ -406,13 +410,6 @@ def _fitting(
         if of.layouts or atoms >= SHARE:
             return of
         atoms = min(SHARE, 2 * atoms)
-
-
-def _fill(of: Candidates) -> Floats:
-    """The part of its cycles that a layer would take longer if all engines began with the same box."""
-    boxes, parts = np.array([(math.prod(each.cuts[:3]), each.grid.groups[3]) for each in of.layouts]).T
-    fill: Floats = (parts - 1 - np.maximum(0, parts - boxes)) / np.maximum(boxes, parts)
-    return fill
 
 
 def _outside(of: Candidates, machine: TiledMachine) -> Floats:

@@ -9,14 +9,28 @@ travel in (``lag`` 2); turns step back once at most, as ``lag (P - 1)`` is less 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from tilewright.foundation.arrays import Int64s
+from tilewright.foundation.arrays import Floats, Int64s
 
 
-def ring_lag(boxes: int, parts: int) -> int:
-    """Turns from one engine's part of a box to the next one's."""
-    return 2 if boxes >= 2 * parts else 1
+def chain_fill(boxes: Int64s, parts: Int64s) -> Floats:
+    """The part of its turns that a layer would take longer if all engines began with the same box.
+
+    Parameters
+    ----------
+    boxes, parts : numbers of boxes and of engines, of any shapes that fit together
+    """
+    turns = np.maximum(boxes, parts)
+    fill: Floats = (boxes + parts - 1 - turns) / turns
+    return fill
+
+
+def ring_lag(boxes: Any, parts: Any) -> Any:
+    """Turns from one engine's part of a box to the next one's: a number, or an array as of `chain_fill`."""
+    return 1 + (boxes >= 2 * parts)
 
 
 def finishing_turns(boxes: Int64s, parts: Int64s) -> Int64s:
@@ -24,10 +38,9 @@ def finishing_turns(boxes: Int64s, parts: Int64s) -> Int64s:
 
     Parameters
     ----------
-    boxes, parts : numbers of boxes and of engines, of any shapes that fit together
+    boxes, parts : as of `chain_fill`
     """
-    lag = np.where(boxes >= 2 * parts, 2, 1)
-    turns: Int64s = np.maximum(boxes, parts) - lag * (parts - 1)
+    turns: Int64s = np.maximum(boxes, parts) - ring_lag(boxes, parts) * (parts - 1)
     return turns
 
 
