@@ -148,7 +148,9 @@ def check_tilings(units: Sequence[Unit], tilings: Sequence[Tiling], batch: int) 
         begins, boxes, parts = cuts_of.begins, cuts_of.boxes, cuts_of.divisions
         counted = operator.is_mac and len(begins) == boxes
         if begins and not (counted and 0 <= min(begins) <= max(begins) < parts):
-            raise ValueError(f"{unit.name}: expected the first of {parts} parts of each of {boxes} sums")
+            raise ValueError(
+                f"{unit.name}: begins: expected the first of {parts} parts of each of {boxes} sums"
+            )
         for axis, cuts in (
             (CHANNEL, cuts_of.channels),
             (ROW, cuts_of.rows),

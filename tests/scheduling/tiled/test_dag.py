@@ -80,7 +80,8 @@ def brute_reads(
         inside = channels[0] <= channel < channels[1] and rows[0] <= at["P"] < rows[1]
         if not inside or not columns[0] <= at["Q"] < columns[1]:
             continue
-        if operator.is_mac and "C" in at and not part[0] <= at["C"] < part[1]:
+        divided = "C" if operator.is_mac else "R"  # a sum over channels, or the rows of a pool's window
+        if divided in at and not part[0] <= at[divided] < part[1]:
             continue
         for tensor in operator.inputs:
             index = tuple(sum(t.stride * at[t.dim] for t in axis.terms) for axis in tensor.axes)
