@@ -12,6 +12,7 @@ import pytest
 from effort import effort
 
 from tilewright.formulation.scheduling.tiled.build import build_dag
+from tilewright.formulation.scheduling.tiled.coordinates import shape_of
 from tilewright.formulation.scheduling.tiled.dag import INPUT, WEIGHTS, AtomicDag
 from tilewright.formulation.scheduling.tiled.problem import TiledProblem, tiled_objective
 from tilewright.formulation.scheduling.tiled.tiling import AtomSize, Tiling, tiling
@@ -72,6 +73,8 @@ def brute_reads(
     bounds = operator.bounds
     names = list(bounds)
     _, channels, rows, columns, part = box
+    # parts are of a sum over channels, or of the rows of a window that squeezes a map
+    divided = "C" if operator.is_mac else "R" if shape_of(operator).parts > 1 else ""
     operand: set[tuple[int, ...]] = set()
     weights: set[tuple[int, ...]] = set()
     for values in itertools.product(*(range(bounds[name]) for name in names)):
@@ -80,7 +83,6 @@ def brute_reads(
         inside = channels[0] <= channel < channels[1] and rows[0] <= at["P"] < rows[1]
         if not inside or not columns[0] <= at["Q"] < columns[1]:
             continue
-        divided = "C" if operator.is_mac else "R"  # a sum over channels, or the rows of a pool's window
         if divided in at and not part[0] <= at[divided] < part[1]:
             continue
         for tensor in operator.inputs:
